@@ -1,0 +1,95 @@
+"""Dataset and Data: what every reader returns."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sarb.labels import LabelMatrix
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Images and what is known about them.
+
+    ``labels.paths`` are the names as the user wrote them; ``root`` is the folder they are relative to.
+    Iteration yields ``(image, labels)``: a Pillow RGB image and its row (C,) of -1/0/+1.
+    """
+
+    labels: LabelMatrix
+    root: Path = field(default_factory=Path)
+    name: str = "data"
+
+    @property
+    def paths(self) -> list[Path]:
+        """N image files."""
+        return [self.root / path for path in self.labels.paths]
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """C names."""
+        return self.labels.categories
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, index: int) -> tuple[Image, NDArray[np.int8]]:
+        from sarb.data.images import decode
+
+        return decode(self.root / self.labels.paths[index]), self.labels.values[index]
+
+    def __iter__(self) -> Iterator[tuple[Image, NDArray[np.int8]]]:
+        return (self[index] for index in range(len(self)))
+
+    def hide(self, known: float, seed: int = 0) -> Dataset:
+        """Make labels unknown, see :meth:`LabelMatrix.hide`."""
+        return replace(self, labels=self.labels.hide(known, seed))
+
+    def take(self, index: ArrayLike) -> Dataset:
+        """Return the images ``index`` (integers or a mask)."""
+        return replace(self, labels=self.labels.take(index))
+
+    def split(self, fraction: float, seed: int = 0) -> tuple[Dataset, Dataset]:
+        """Split off a seeded random ``fraction`` of the images; return (rest, part). Labels stay as they are."""
+        order = np.random.RandomState(seed).permutation(len(self))
+        count = round(fraction * len(self))
+        return self.take(np.sort(order[count:])), self.take(np.sort(order[:count]))
+
+    def fingerprint(self) -> str:
+        """Return a hash of the image names, sizes and modification times (labels not included)."""
+        digest = hashlib.sha256()
+        for path in self.paths:
+            stat = os.stat(path)
+            digest.update(f"{path.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+        return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data source: training and test images, an optional validation split, and where it came from."""
+
+    train: Dataset
+    test: Dataset
+    valid: Dataset | None = None
+    name: str = "data"
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """C names."""
+        return self.train.categories
+
+    def hide(self, known: float, seed: int = 0) -> Data:
+        """Hide training (and validation) labels; test labels stay."""
+        valid = self.valid.hide(known, seed + 1) if self.valid is not None else None
+        return replace(self, train=self.train.hide(known, seed), valid=valid)

@@ -1,0 +1,48 @@
+"""Errors a user can cause. The command line prints them as one clear message and exits with code 2."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+class SarbError(Exception):
+    """Bad input or usage: the message says what was wrong, where, and what to do."""
+
+
+class DataError(SarbError):
+    """A data source that cannot be read, or can be read in more than one way."""
+
+
+class ImageError(SarbError):
+    """An image file that cannot be decoded."""
+
+
+class ConfigError(SarbError):
+    """One or more wrong settings, all reported at once."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = list(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class StageError(SarbError):
+    """A network × method × option combination that cannot work."""
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """Return ``' Did you mean X?'`` for the nearest choice, or an empty string.
+
+    >>> did_you_mean("sabr", ["sarb", "partial_bce"])
+    " Did you mean 'sarb'?"
+    """
+    choices = list(choices)
+    lowered = {choice.lower(): choice for choice in choices}
+    near = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.5)
+    return f" Did you mean '{lowered[near[0]]}'?" if near else ""
+
+
+def unknown_name(kind: str, name: str, choices: Iterable[str]) -> str:
+    """Return the one message used everywhere for a name that is not in a registry."""
+    choices = sorted(choices)
+    return f"unknown {kind} '{name}'.{did_you_mean(name, choices)} Available: {', '.join(choices)}"

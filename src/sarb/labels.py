@@ -1,0 +1,251 @@
+"""LabelMatrix and Targets: what is known about every image and category.
+
+A label is **+1 present, -1 absent, 0 unknown**. This file is the only place where the codes of other
+formats are converted to and from these three, and the only place that reads them as targets for a loss.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sarb.errors import DataError, unknown_name
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PRESENT, ABSENT, UNKNOWN = 1, -1, 0
+
+#: code in a file -> label; the empty string is a blank cell
+ENCODINGS: dict[str, dict[str, int]] = {
+    "signed": {"1": PRESENT, "-1": ABSENT, "0": UNKNOWN},
+    "binary": {"1": PRESENT, "0": ABSENT, "": UNKNOWN},
+    "minus_one_unknown": {"1": PRESENT, "0": ABSENT, "-1": UNKNOWN},
+    "words": {
+        "present": PRESENT, "absent": ABSENT, "unknown": UNKNOWN,
+        "yes": PRESENT, "no": ABSENT, "?": UNKNOWN, "": UNKNOWN,
+    },
+}  # fmt: skip
+
+
+def encoding_table(encoding: str) -> dict[str, int]:
+    """Return the code table of a named encoding, or raise with the near match."""
+    if encoding not in ENCODINGS:
+        raise DataError(unknown_name("encoding", encoding, ENCODINGS))
+    return ENCODINGS[encoding]
+
+
+def normalise_code(text: str) -> str:
+    """Bring the spelling of a cell to the spelling used in ``ENCODINGS``: ``' +1.0 '`` -> ``'1'``."""
+    text = text.strip().lower()
+    if text in ("1", "0", "-1", ""):
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number in (-1, 0, 1) else text
+
+
+def readings(codes: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Count what a bag of normalised codes would mean under each encoding that can read all of it.
+
+    ``codes`` maps code -> how often it occurs. Used for the error on a file without a declared encoding.
+    """
+    meanings: dict[str, dict[str, int]] = {}
+    for name, table in ENCODINGS.items():
+        if all(code in table for code in codes):
+            count = {PRESENT: 0, ABSENT: 0, UNKNOWN: 0}
+            for code, times in codes.items():
+                count[table[code]] += times
+            meanings[name] = {"present": count[PRESENT], "absent": count[ABSENT], "unknown": count[UNKNOWN]}
+    return meanings
+
+
+class Targets(NamedTuple):
+    """What a loss sees: ``value`` in [0, 1] and ``weight`` >= 0, both (B, C). Weight 0 means: no loss here.
+
+    Inside methods an entry is a target with a weight, never a label code, so a blended target 1-alpha
+    can never be mistaken for "unknown" or "absent".
+    """
+
+    value: Tensor
+    weight: Tensor
+
+    @classmethod
+    def of(cls, labels: Tensor, dtype: Any = None) -> Targets:
+        """Read labels (B, C) in {-1, 0, +1}: present (1, 1), absent (0, 1), unknown (0, 0)."""
+        present, known = labels > 0, labels != 0
+        if dtype is None:
+            if labels.is_floating_point():
+                return cls(present.to(labels.dtype), known.to(labels.dtype))
+            return cls(present.float(), known.float())
+        return cls(present.to(dtype), known.to(dtype))
+
+
+@dataclass(frozen=True)
+class LabelMatrix:
+    """Labels of N images and C categories.
+
+    Args:
+        values: (N, C) integers in {-1, 0, +1}; stored as int8 and read-only.
+        categories: C distinct names.
+        paths: N image paths as the user wrote them; generated ``"0"``, ``"1"`` … when left out.
+
+    >>> LabelMatrix([[1, 0], [-1, 1]], ["cat", "dog"]).known_share
+    0.75
+    """
+
+    values: NDArray[np.int8]
+    categories: tuple[str, ...]
+    paths: tuple[str, ...] = field(default=())
+
+    def __init__(self, values: ArrayLike, categories: Sequence[str], paths: Sequence[str] | None = None) -> None:
+        array = np.asarray(values)
+        if array.ndim != 2:
+            raise DataError(f"labels must be a matrix (images × categories), got shape {array.shape}")
+        if array.size and not np.isin(array, (PRESENT, ABSENT, UNKNOWN)).all():
+            wrong = array[~np.isin(array, (PRESENT, ABSENT, UNKNOWN))][0]
+            raise DataError(f"a label is 1 (present), -1 (absent) or 0 (unknown), got {wrong}; see LabelMatrix.from_codes")
+        array = array.astype(np.int8)
+        array.setflags(write=False)
+        names = tuple(str(name) for name in categories)
+        places = tuple(str(path) for path in paths) if paths is not None else tuple(map(str, range(len(array))))
+        if array.shape != (len(places), len(names)):
+            raise DataError(f"labels have shape {array.shape}, but there are {len(places)} paths and {len(names)} categories")
+        if len(set(names)) != len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise DataError(f"category names occur twice: {', '.join(twice)}")
+        object.__setattr__(self, "values", array)
+        object.__setattr__(self, "categories", names)
+        object.__setattr__(self, "paths", places)
+
+    @classmethod
+    def from_codes(
+        cls, codes: ArrayLike, encoding: str, categories: Sequence[str], paths: Sequence[str] | None = None
+    ) -> LabelMatrix:
+        """Convert a matrix of codes (numbers or text) in a named encoding."""
+        table = encoding_table(encoding)
+        array = np.asarray(codes)
+        values = np.zeros(array.shape, np.int8)
+        for code in np.unique(array.astype(str)):
+            spelled = "" if code == "nan" else normalise_code(str(code))
+            if spelled not in table:
+                accepted = ", ".join(repr(key) for key in table)
+                raise DataError(f"code {code!r} is not part of encoding '{encoding}'; expected one of {accepted}")
+            values[array.astype(str) == code] = table[spelled]
+        return cls(values, categories, paths)
+
+    def to_codes(self, encoding: str) -> NDArray[np.str_]:
+        """Spell the matrix in a named encoding (the first code of each meaning), as text (N, C)."""
+        spelling: dict[int, str] = {}
+        for code, label in encoding_table(encoding).items():
+            spelling.setdefault(label, code)
+        return np.array([spelling[ABSENT], spelling[UNKNOWN], spelling[PRESENT]])[self.values.astype(np.int64) + 1]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, LabelMatrix)
+            and self.categories == other.categories
+            and self.paths == other.paths
+            and np.array_equal(self.values, other.values)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.categories, self.paths, self.values.tobytes()))
+
+    def __repr__(self) -> str:
+        images, categories = self.values.shape
+        return f"LabelMatrix({images} images × {categories} categories, {100 * self.known_share:.1f} % known)"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, C)."""
+        return self.values.shape[0], self.values.shape[1]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(N, C) mask of the entries somebody has said something about."""
+        return self.values != UNKNOWN
+
+    @property
+    def known_share(self) -> float:
+        """Share of known entries, 0 to 1 (0 for an empty matrix)."""
+        return float(np.count_nonzero(self.values)) / max(1, self.values.size)
+
+    @property
+    def positives(self) -> NDArray[np.int64]:
+        """(C,) number of images known to show each category."""
+        return np.count_nonzero(self.values == PRESENT, axis=0).astype(np.int64)
+
+    @property
+    def negatives(self) -> NDArray[np.int64]:
+        """(C,) number of images known not to show each category."""
+        return np.count_nonzero(self.values == ABSENT, axis=0).astype(np.int64)
+
+    def hide(self, known: float, seed: int = 0) -> LabelMatrix:
+        """Keep each entry with probability ``known``, make the others unknown.
+
+        The draw is ``numpy.random.RandomState(seed).random_sample((N, C)) < known`` over the whole matrix,
+        the authors' own, so published masks can be compared.
+        """
+        if not 0 <= known <= 1:
+            raise DataError(f"known is a share between 0 and 1, got {known}" + (f"; did you mean {known / 100:g}?" if 1 < known <= 100 else ""))
+        keep = np.random.RandomState(seed).random_sample(self.values.shape) < known
+        return LabelMatrix(np.where(keep, self.values, UNKNOWN), self.categories, self.paths)
+
+    def take(self, index: ArrayLike) -> LabelMatrix:
+        """Return the rows ``index`` (integers or a mask), in that order."""
+        rows = np.arange(len(self))[np.asarray(index)]
+        return LabelMatrix(self.values[rows], self.categories, [self.paths[row] for row in rows])
+
+    def cooccurrence(self, smoothing: float = 0.0, counts: str = "known") -> NDArray[np.float64]:
+        """Graph A (C, C): A_ij = P(j present | i present), diagonal 1, from known labels only.
+
+        A_ij = (n_ij + κ π_j) / (d_ij + κ), with n_ij images where i and j are known present, d_ij images where
+        i is present and j is **known** (``counts="known"``) or where i is present (``counts="plain"``, shrinks with
+        the known share), π_j the rate of presence among the known entries of j, κ ``smoothing``.
+        0/0 is 0; a category without a known positive gets an identity row.
+        """
+        if counts not in ("known", "plain"):
+            raise DataError(unknown_name("counts rule", counts, ("known", "plain")))
+        if smoothing < 0:
+            raise DataError(f"smoothing must be at least 0, got {smoothing}")
+        present = (self.values == PRESENT).astype(np.float64)
+        known = self.known.astype(np.float64)
+        both = present.T @ present
+        given = present.T @ known if counts == "known" else np.repeat(present.sum(0)[:, None], present.shape[1], axis=1)
+        rate = present.sum(0) / np.maximum(known.sum(0), 1)
+        numerator, denominator = both + smoothing * rate[None, :], given + smoothing
+        graph = np.divide(numerator, denominator, out=np.zeros_like(both), where=denominator > 0)
+        graph[self.positives == 0] = 0
+        np.fill_diagonal(graph, 1)
+        return graph
+
+    def fingerprint(self) -> str:
+        """Return a hash of values, categories and paths."""
+        digest = hashlib.sha256(self.values.tobytes())
+        digest.update("\0".join((*self.categories, "", *self.paths)).encode())
+        return digest.hexdigest()[:16]
+
+    def save(self, path: str | Path) -> None:
+        """Write an ``.npz`` that needs no pickle to read."""
+        from sarb.files import atomic_write
+
+        with atomic_write(path, "wb") as file:
+            np.savez_compressed(file, values=self.values, categories=np.array(self.categories), paths=np.array(self.paths))
+
+    @classmethod
+    def load(cls, path: str | Path) -> LabelMatrix:
+        """Read what :meth:`save` wrote."""
+        with np.load(path, allow_pickle=False) as stored:
+            return cls(stored["values"], stored["categories"].tolist(), stored["paths"].tolist())
