@@ -1,1 +1,25 @@
-"""networks"""
+"""Networks: images to maps to representations to logits."""
+
+from sarb.networks.attention import SemanticAttention
+from sarb.networks.backbone import Backbone, create_backbone
+from sarb.networks.base import Network
+from sarb.networks.classifier import CategoryLinear, ContextClassifier
+from sarb.networks.decouple import SemanticDecoupling
+from sarb.networks.graph import GatedGraph
+from sarb.networks.pooled import Pooled
+from sarb.networks.ssgrl import SSGRL
+from sarb.networks.words import CategoryWords
+
+__all__ = [
+    "SSGRL",
+    "Backbone",
+    "CategoryLinear",
+    "CategoryWords",
+    "ContextClassifier",
+    "GatedGraph",
+    "Network",
+    "Pooled",
+    "SemanticAttention",
+    "SemanticDecoupling",
+    "create_backbone",
+]

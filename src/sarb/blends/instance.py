@@ -1,0 +1,69 @@
+"""ILRB, instance-level representation blending: borrow a known positive from another image of the batch."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from sarb.blends.coefficient import add_coefficient, bounded, clamp_
+from sarb.labels import Targets
+
+
+class InstanceBlend(nn.Module):
+    """Eq. 3–4, where category c is unknown in image n and present in its partner m; all else passes untouched.
+
+        f̂_nc = α f_nc + (1 − α) f_mc        ŷ_nc = 1 − α, with weight 1
+
+    Gradients flow to both representations and, through representation and soft label, to α.
+
+    Args:
+        alpha: where α starts, 0.01 to 0.99; it stays in this interval (see ``coefficient.py``).
+        learnable: a parameter, else a constant that is saved all the same.
+        per_category: number of categories for one α each (the paper's matrix form); one α for all by default.
+        detach_label: let the soft label teach α nothing.
+
+    Attributes:
+        alpha: () or (C,), the stored coefficient.
+        completed: number of entries completed by the last forward, a tensor () of integers.
+    """
+
+    alpha: Tensor
+
+    def __init__(
+        self, alpha: float = 0.5, learnable: bool = True, per_category: int | None = None, detach_label: bool = False
+    ) -> None:
+        super().__init__()
+        add_coefficient(self, "alpha", alpha, learnable, per_category)
+        self.detach_label = detach_label
+        self.completed = torch.tensor(0)
+
+    def forward(self, reps: Tensor, targets: Targets, partner: Tensor) -> tuple[Tensor, Targets]:
+        """Blend representations (B, C, D) and targets (B, C) with those of image ``partner[n]``, (B,) integers."""
+        value, weight = targets
+        partner = partner.to(reps.device)
+        present = (value == 1) & (weight > 0)
+        chosen = (weight == 0) & present[partner]
+        self.completed = chosen.sum()
+        alpha = bounded(self.alpha)
+        blended = alpha[..., None] * reps + (1 - alpha[..., None]) * reps[partner]
+        soft = 1 - (alpha.detach() if self.detach_label else alpha)
+        return (
+            torch.where(chosen[..., None], blended.to(reps.dtype), reps),
+            Targets(torch.where(chosen, soft.to(value.dtype), value), weight.masked_fill(chosen, 1)),
+        )
+
+    def clamp_(self) -> None:
+        """Put α back into its interval; call it after each optimiser step."""
+        clamp_(self.alpha)
+
+
+def random_partner(batch: int, generator: torch.Generator | None = None) -> Tensor:
+    """Give each of ``batch`` images another one, (B,): a random permutation without fixed points.
+
+    The images are put on a circle in random order and each takes its neighbour, so every other image is equally
+    likely. A single image gets itself, and then nothing is blended: no entry is both unknown and present.
+    """
+    order = torch.randperm(batch, generator=generator)
+    partner = torch.empty_like(order)
+    partner[order] = order.roll(1)
+    return partner

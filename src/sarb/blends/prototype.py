@@ -1,0 +1,113 @@
+"""PLRB, prototype-level representation blending: borrow from the typical looks of a category."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from sarb.blends.coefficient import add_coefficient, bounded, clamp_
+from sarb.blends.kmeans import kmeans
+from sarb.labels import Targets
+
+
+class PrototypeBlend(nn.Module):
+    """Eq. 9–10, for one random unknown category c of each image and one random prototype k of it.
+
+        f̃_nc = β f_nc + (1 − β) p_ck        ỹ_nc = 1 − β, with weight 1
+
+    c is uniform over the unknown categories that have prototypes, k uniform over the prototypes of c, both drawn
+    per image. An image without such a category passes untouched. Before the first :meth:`fit` that is every image.
+
+    Args:
+        categories: C.
+        dim: D, width of a representation.
+        prototypes: K, most prototypes per category.
+        beta: where β starts, 0.01 to 0.99; it stays in this interval (see ``coefficient.py``).
+        learnable: a parameter, else a constant that is saved all the same.
+        per_category: one β per category (the paper's matrix form); one β for all by default.
+        detach_label: let the soft label teach β nothing.
+
+    Attributes:
+        beta: () or (C,), the stored coefficient.
+        centers: (C, K, D) prototypes, part of the saved state; rows from ``counts[c]`` on are 0 and unused.
+        counts: (C,) number of prototypes of each category, part of the saved state.
+        completed: number of entries completed by the last forward, a tensor () of integers.
+    """
+
+    beta: Tensor
+    centers: Tensor
+    counts: Tensor
+
+    def __init__(
+        self,
+        categories: int,
+        dim: int,
+        prototypes: int = 10,
+        beta: float = 0.5,
+        learnable: bool = True,
+        per_category: bool = False,
+        detach_label: bool = False,
+    ) -> None:
+        super().__init__()
+        add_coefficient(self, "beta", beta, learnable, categories if per_category else None)
+        self.register_buffer("centers", torch.zeros(categories, prototypes, dim))
+        self.register_buffer("counts", torch.zeros(categories, dtype=torch.long))
+        self.detach_label = detach_label
+        self.completed = torch.tensor(0)
+
+    @torch.no_grad()
+    def fit(self, features: Tensor, owner: Tensor, generator: torch.Generator | None = None) -> None:
+        """Replace all prototypes by the k-means centers of each category; one without a feature has none.
+
+        Args:
+            features: (M, D) representations of known positives, see :func:`known_positives`.
+            owner: (M,) category of each.
+            generator: CPU generator of the k-means seeds; the global one by default.
+        """
+        if features.shape != (len(owner), self.centers.shape[2]):
+            raise ValueError(f"expected features ({len(owner)}, {self.centers.shape[2]}), got {tuple(features.shape)}")
+        owner = owner.to(features.device)
+        self.centers.zero_()
+        self.counts.zero_()
+        for category in torch.unique(owner).tolist():
+            centers = kmeans(features[owner == category], self.centers.shape[1], generator).centers
+            self.centers[category, : len(centers)] = centers.to(self.centers)
+            self.counts[category] = len(centers)
+
+    def forward(
+        self, reps: Tensor, targets: Targets, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, Targets]:
+        """Blend representations (B, C, D) and targets (B, C); ``generator`` (CPU) draws c and k."""
+        value, weight = targets
+        category, number, chosen = self._draw(weight, generator)
+        self.completed = chosen.sum()
+        beta = bounded(self.beta).expand(len(self.counts))[category]
+        own = reps[torch.arange(len(reps), device=reps.device), category]
+        blended = beta[:, None] * own + (1 - beta[:, None]) * self.centers[category, number]
+        soft = 1 - (beta.detach() if self.detach_label else beta)
+        return (
+            torch.where(chosen[..., None], blended[:, None].to(reps.dtype), reps),
+            Targets(torch.where(chosen, soft[:, None].to(value.dtype), value), weight.masked_fill(chosen, 1)),
+        )
+
+    def _draw(self, weight: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Return category (B,), number of its prototype (B,) and the mask of the entries to complete (B, C)."""
+        # The same amount is drawn whatever the labels are, so that a run does not depend on them by accident.
+        lots = torch.rand(weight.shape, generator=generator).to(weight.device)
+        shares = torch.rand(len(weight), generator=generator).to(weight.device)
+        possible = (weight == 0) & (self.counts > 0)
+        category = lots.masked_fill(~possible, -1).argmax(1)
+        counts = self.counts[category]
+        number = (shares * counts).long().minimum((counts - 1).clamp_min(0))
+        places = torch.arange(weight.shape[1], device=weight.device)
+        return category, number, possible & (places == category[:, None])
+
+    def clamp_(self) -> None:
+        """Put β back into its interval; call it after each optimiser step."""
+        clamp_(self.beta)
+
+
+def known_positives(reps: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
+    """Return the representations (M, D) of the known positives in (B, C, D) and their categories (M,), for ``fit``."""
+    present = (targets.value == 1) & (targets.weight > 0)
+    return reps[present].detach(), present.nonzero()[:, 1]

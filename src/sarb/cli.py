@@ -1,0 +1,216 @@
+"""The command line: one sub-command per verb, each a thin layer over the library."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sarb import __version__
+from sarb.errors import ConfigError, SarbError, unknown_name
+
+app = typer.Typer(
+    name="sarb",
+    help="Multi-label image recognition with partial labels: learn every label from a few.",
+    epilog="Start with: sarb train --data demo --known 0.1 --out runs/demo",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Options = Annotated[list[str] | None, typer.Option("--option", "-o", help="Option of the data source, key=value; repeatable.", metavar="KEY=VALUE")]
+Run = Annotated[Path, typer.Argument(help="Run folder or model folder.", metavar="RUN")]
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
+Batch = Annotated[int, typer.Option(help="Images per step.")]
+Workers = Annotated[int, typer.Option(help="Processes that decode images.")]
+
+
+def _examples(*lines: str) -> str:
+    return "[bold]Examples[/bold]\n\n" + "\n\n".join(f"  $ {line}" for line in lines)
+
+
+@app.callback(invoke_without_command=True)
+def _main(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"sarb {__version__}")
+        raise typer.Exit()
+
+
+def _pairs(options: list[str] | None) -> dict[str, str]:
+    pairs = {}
+    for text in options or []:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError([f"-o {text}: expected key=value, e.g. -o encoding=binary"])
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+@app.command(epilog=_examples(
+    "sarb train --data demo --known 0.1 --out runs/demo",
+    "sarb train --data labels.csv -o encoding=binary --method sarb --epochs 15 --out runs/mine",
+    'sarb train --data demo --row "Ours w/ SAM" --known 0.1 --out runs/sam',
+    "sarb train coco2014 --data coco:/data/coco --known 0.1 --words glove.txt --set backbone.weights=resnet101.pth --out runs/coco",
+    "sarb train --data demo --known 0.1 --out runs/demo --resume",
+))  # fmt: skip
+def train(
+    recipe: Annotated[str | None, typer.Argument(help="Recipe: a built-in name (see 'sarb list recipes') or a TOML file.")] = None,
+    data: Annotated[str | None, typer.Option(help="Data source: demo, labels.csv, coco:DIR, voc:DIR, vg:DIR.", metavar="SRC")] = None,
+    option: Options = None,
+    method: Annotated[str | None, typer.Option(help="How to train; see 'sarb list methods'.")] = None,
+    network: Annotated[str | None, typer.Option(help="What to train; see 'sarb list networks'.")] = None,
+    backbone: Annotated[str | None, typer.Option(help="Image to map; see 'sarb list backbones'.")] = None,
+    row: Annotated[str | None, typer.Option(help="A row of the paper by name; see 'sarb list rows'.")] = None,
+    known: Annotated[float, typer.Option(help="Share of the training labels to keep; 1 hides nothing.")] = 1.0,
+    mask_seed: Annotated[int | None, typer.Option(help="Seed of what is hidden [default: --seed].")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the training images.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Images per step.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    image_size: Annotated[int | None, typer.Option(help="Side of the square input in pixels.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Run folder [default: runs/DATA-METHOD-KNOWN].")] = None,
+    valid: Annotated[float | None, typer.Option(help="Share of training images kept for validation.")] = None,
+    words: Annotated[Path | None, typer.Option(help="Word vectors in GloVe format.")] = None,
+    init: Annotated[Path | None, typer.Option(help="Run or model to start from.", metavar="MODEL")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
+    patience: Annotated[int | None, typer.Option(help="Stop after so many epochs without a better validation mAP.")] = None,
+    cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the feature cache [default: on a CPU, when possible].")] = None,
+    augment: Annotated[bool | None, typer.Option("--augment/--no-augment", help="Random crops and flips.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that decode images.")] = None,
+    precision: Annotated[str | None, typer.Option(help="no (fp32), fp16 or bf16.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting: method.alpha=0.3, network.csrl=sam, lr.csrl=0.1, weight_decay=0; repeatable.", metavar="NAME=VALUE")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:  # fmt: skip
+    """Train a recogniser from partial labels, test it, write the run folder and its report."""
+    from sarb.session import train_session
+
+    given = {
+        "epochs": epochs, "batch_size": batch_size, "lr": lr, "image_size": image_size, "cache": cache, "augment": augment,
+        "workers": workers, "precision": precision, "patience": patience, "words": str(words) if words else None,
+        "method": method, "network": network, "backbone": backbone,
+    }  # fmt: skip
+    folder, report = train_session(
+        recipe=recipe, source=data, data_options=_pairs(option), row=row, known=known, mask_seed=mask_seed, seed=seed, out=out,
+        valid=valid, init=init, resume=resume, assignments=set_ or [], given=given, quiet=quiet,
+    )  # fmt: skip
+    if not quiet:
+        typer.echo(str(report))
+        typer.echo(f"report: {folder / 'report.html'}")
+
+
+@app.command(epilog=_examples("sarb evaluate runs/demo", "sarb evaluate runs/demo --data labels.csv -o encoding=binary --split test --json"))
+def evaluate(
+    run: Run,
+    data: Annotated[str | None, typer.Option(help="Data source [default: the run's own].", metavar="SRC")] = None,
+    option: Options = None,
+    split: Annotated[str, typer.Option(help="train, valid or test.")] = "test",
+    out: Annotated[Path | None, typer.Option(help="Folder for metrics.json, per_category.csv and plots.")] = None,
+    batch_size: Batch = 32,
+    workers: Workers = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare a model's scores with known labels; unknown labels are never scored."""
+    from sarb.session import evaluate_session
+
+    report = evaluate_session(run, data, _pairs(option), split, batch_size=batch_size, workers=workers)
+    if out is not None:
+        report.save(out)
+    typer.echo(json.dumps(report.metrics, indent=2) if as_json else str(report))
+
+
+@app.command(epilog=_examples("sarb predict runs/demo photo.jpg", "sarb predict runs/demo photos/ --out predictions.csv --threshold 0.5"))
+def predict(
+    run: Run,
+    images: Annotated[list[Path], typer.Argument(help="Image files or folders.", metavar="IMAGES...")],
+    out: Annotated[Path | None, typer.Option(help="CSV to write.", metavar="FILE")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Only the K most probable labels.", min=1)] = None,
+    threshold: Annotated[float | None, typer.Option(help="Only labels at least so probable.", min=0, max=1)] = None,
+    batch_size: Batch = 32,
+    workers: Workers = 0,
+    as_json: Json = False,
+) -> None:
+    """Label images."""
+    from sarb.session import predict_session
+
+    skipped = predict_session(run, images, out, top_k, threshold, as_json, batch_size=batch_size, workers=workers)
+    if skipped:
+        raise typer.Exit(3)
+
+
+@app.command(epilog=_examples("sarb report runs/demo"))
+def report(run: Run) -> None:
+    """Write a run's report.html and plots anew."""
+    from sarb.report import write_report
+
+    if not (run / "config.json").is_file():
+        raise SarbError(f"{run}: not a run folder (no config.json)")
+    typer.echo(str(write_report(run)))
+
+
+LISTS = ("rows", "methods", "networks", "backbones", "datasets", "recipes")
+
+
+@app.command("list", epilog=_examples("sarb list rows", "sarb list methods"))
+def list_(
+    what: Annotated[str, typer.Argument(help="|".join(LISTS), metavar="WHAT")],
+    as_json: Json = False,
+) -> None:
+    """List what there is to choose from."""
+    if what not in LISTS:
+        raise ConfigError([unknown_name("list", what, LISTS)])
+    from sarb.session import listing
+
+    lines = listing(what)
+    typer.echo(json.dumps(lines, indent=2, ensure_ascii=False) if as_json else "\n".join(f"{name:26} {text}" for name, text in lines.items()))
+
+
+class _Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
+def _terminate(*_: Any) -> None:
+    raise _Terminated
+
+
+def main() -> None:
+    """Run the command line with the exit codes of interfaces.md."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        code = app(standalone_mode=False)
+    except SarbError as error:
+        code = _fail(f"sarb: {error}", 2, error)
+    except KeyboardInterrupt:
+        code = _fail("sarb: interrupted; the last finished epoch is saved", 130)
+    except _Terminated:
+        code = _fail("sarb: terminated; the last finished epoch is saved", 143)
+    except Exception as error:
+        code = _other(error)
+    sys.exit(code or 0)
+
+
+def _other(error: Exception) -> int:
+    import click
+
+    if isinstance(error, click.exceptions.Abort):
+        return _fail("sarb: interrupted", 130)
+    if isinstance(error, click.ClickException):
+        error.show()
+        return 2
+    return _fail(f"sarb: a bug of ours, please report it with the output of --debug: {type(error).__name__}: {error}", 1, error)
+
+
+def _fail(message: str, code: int, error: BaseException | None = None) -> int:
+    if error is not None and "--debug" in sys.argv:
+        import traceback
+
+        traceback.print_exception(error)
+    print(message, file=sys.stderr)
+    return code

@@ -1,0 +1,277 @@
+"""Image input with Pillow and NumPy alone: decode, orient, resize, normalise. Training and serving share it."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from sarb.errors import ImageError
+
+#: the only decoders that are tried; others (PostScript, PDF …) can run programs or read other files
+FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "TIFF", "BMP", "GIF", "PPM")
+SUFFIXES = (
+    ".jpg",
+    ".jpeg",
+    ".jpe",
+    ".mpo",
+    ".png",
+    ".webp",
+    ".tif",
+    ".tiff",
+    ".bmp",
+    ".gif",
+    ".ppm",
+    ".pgm",
+    ".pbm",
+    ".pnm",
+)
+
+#: a larger image is refused before a pixel is decoded: 0.5 GB as RGB
+MAX_PIXELS = 180_000_000
+
+IMAGENET_MEAN, IMAGENET_STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
+LITE_MEAN, LITE_STD = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
+
+Triple = tuple[float, float, float]
+Source = str | Path | bytes | BinaryIO | Image.Image | NDArray[Any]
+
+_EXIF_ORIENTATION = 0x0112
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+def decode(source: Source, draft: int | None = None) -> Image.Image:
+    """Return any image as upright 8-bit RGB.
+
+    EXIF orientation is applied; transparency is laid on white; 16 bits are scaled to 8; of an animation the first frame
+    counts. An array is (H, W), (H, W, 1), (H, W, 3) or (H, W, 4), uint8, uint16 or bool.
+
+    Args:
+        source: path, encoded bytes, binary file, Pillow image or array.
+        draft: a JPEG may be decoded at 1/2, 1/4 or 1/8, as long as no side falls below this size;
+            faster, not identical.
+
+    Raises:
+        ImageError: one line with the file and the reason.
+    """
+    name = _name(source)
+    try:
+        image = _open(source, draft)
+        return _to_rgb(_upright(image))
+    except ImageError as error:
+        raise ImageError(f"{name}: {error}") from None
+    except Exception as error:  # decoders fail in many ways on broken files; all mean the same to the user
+        raise ImageError(f"{name}: {_reason(error)}") from error
+
+
+def _name(source: Source) -> str:
+    if isinstance(source, str | Path):
+        return str(source)
+    if isinstance(source, np.ndarray):
+        return f"array of shape {source.shape}"
+    kind = f"{len(source)} bytes of image data" if isinstance(source, bytes) else type(source).__name__
+    return str(getattr(source, "name", None) or getattr(source, "filename", None) or kind)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if isinstance(error, IsADirectoryError):
+        return "a folder, not an image file"
+    if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
+        return f"too many pixels, refused ({' '.join(str(error).split())})"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read ({error.strerror})"
+    return f"damaged image file ({' '.join(str(error).split()) or type(error).__name__})"
+
+
+def _open(source: Source, draft: int | None) -> Image.Image:
+    if isinstance(source, Image.Image):
+        return source
+    if isinstance(source, np.ndarray):
+        return _from_array(source)
+    if isinstance(source, str | Path):
+        with Path(source).open("rb") as file:
+            return _load(file, draft)
+    return _load(io.BytesIO(source) if isinstance(source, bytes) else source, draft)
+
+
+def _load(file: BinaryIO, draft: int | None) -> Image.Image:
+    start = file.tell()
+    try:
+        image = Image.open(file, formats=FORMATS)
+    except UnidentifiedImageError:
+        file.seek(start)
+        empty = not file.read(1)
+        raise ImageError("the file is empty" if empty else f"not an image ({', '.join(FORMATS)} are read)") from None
+    if image.width * image.height > MAX_PIXELS:
+        raise ImageError(f"{image.width} × {image.height} pixels, more than {MAX_PIXELS:,} are refused")
+    if draft is not None:
+        image.draft(None, (draft, draft))
+    image.load()
+    return image
+
+
+def _from_array(array: NDArray[Any]) -> Image.Image:
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[:, :, 0]
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)) or not array.size:
+        raise ImageError("expected (H, W), (H, W, 1), (H, W, 3) or (H, W, 4)")
+    if array.dtype == np.bool_:
+        array = array * np.uint8(255)
+    if array.dtype == np.uint16:
+        array = _eight_bit(array)
+    if array.dtype != np.uint8:
+        raise ImageError(f"expected uint8, uint16 or bool, got {array.dtype}")
+    return Image.fromarray(np.ascontiguousarray(array))
+
+
+def _eight_bit(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """Scale 0..65535 to 0..255, rounding."""
+    return ((array.astype(np.uint32) + 128) // 257).astype(np.uint8)
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    try:
+        orientation = image.getexif().get(_EXIF_ORIENTATION, 1)
+    except Exception:  # damaged EXIF data is no reason to refuse the picture
+        return image
+    return image.transpose(_UPRIGHT[orientation]) if orientation in _UPRIGHT else image
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode == "RGB" and "transparency" not in image.info:
+        return image
+    if image.mode.startswith("I"):
+        array = np.asarray(image)
+        if array.min() < 0 or array.max() > 65535:
+            raise ImageError("pixels need more than 16 bits; convert it to 8 or 16 bits")
+        return Image.fromarray(_eight_bit(array)).convert("RGB")
+    if image.mode == "F":
+        raise ImageError("floating-point pixels have no agreed range; convert it to 8 or 16 bits")
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    layer = image.convert("RGBA")
+    white = Image.new("RGBA", layer.size, "white")
+    return Image.alpha_composite(white, layer).convert("RGB")
+
+
+def _normalised(
+    image: Image.Image, size: int, box: tuple[float, ...] | None, mean: Triple, std: Triple
+) -> NDArray[np.float32]:
+    """Resize ``box`` of the image to a square, bicubic, and return float32 (3, S, S), (x - mean) / std."""
+    if image.mode != "RGB":
+        image = decode(image)
+    small = image.resize((size, size), Image.Resampling.BICUBIC, box=box)  # type: ignore[arg-type]
+    pixels = np.asarray(small, np.float32).transpose(2, 0, 1)
+    result = np.empty((3, size, size), np.float32)
+    np.subtract(pixels, np.array(mean, np.float32)[:, None, None], out=result)
+    result /= np.array(std, np.float32)[:, None, None]
+    return result
+
+
+@dataclass(frozen=True)
+class EvalTransform:
+    """Squash to S×S and normalise; the one transform of validation, prediction, serving and export.
+
+    Args:
+        size: S.
+        mean: per channel, on the 0..255 scale.
+        std: the same.
+    """
+
+    size: int
+    mean: Triple = IMAGENET_MEAN
+    std: Triple = IMAGENET_STD
+
+    def __call__(self, image: Image.Image) -> NDArray[np.float32]:
+        """Return float32 (3, S, S), contiguous."""
+        return _normalised(image, self.size, None, self.mean, self.std)
+
+    def config(self) -> dict[str, Any]:
+        """Return the arguments, ready for JSON: ``EvalTransform(**config)`` is the same transform."""
+        return _plain(self)
+
+
+@dataclass(frozen=True)
+class TrainTransform:
+    """The paper's augmentation at any size S: resize to R², crop a square, resize to S², flip.
+
+    R = 512/448 · S; the side of the crop is R times one of ``crops`` (512, 448, 384, 320, 256 of 512), its corner a
+    random pixel of the R² grid. All of it is **one** bicubic resize of the matching box of the original, which spares
+    the intermediate image and its blur; the boxes are the paper's, the pixels differ by interpolation only.
+
+    Args:
+        size: S.
+        mean: per channel, on the 0..255 scale.
+        std: the same.
+        crops: sides to choose from, as shares of R.
+        flip: mirror every second image, at random.
+    """
+
+    size: int
+    mean: Triple = IMAGENET_MEAN
+    std: Triple = IMAGENET_STD
+    crops: tuple[float, ...] = (1.0, 0.875, 0.75, 0.625, 0.5)
+    flip: bool = True
+
+    def box(self, width: int, height: int, rng: np.random.Generator) -> tuple[float, float, float, float]:
+        """Draw (left, top, right, bottom) in pixels of an image of this size: one draw each for side, left, top."""
+        whole = round(self.size * 512 / 448)
+        side = round(self.crops[int(rng.integers(len(self.crops)))] * whole)
+        left, top = int(rng.integers(whole - side + 1)), int(rng.integers(whole - side + 1))
+        across, down = width / whole, height / whole
+        return left * across, top * down, min((left + side) * across, width), min((top + side) * down, height)
+
+    def __call__(self, image: Image.Image, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Return float32 (3, S, S), contiguous; always draws four numbers, so that options do not shift the others."""
+        box, mirror = self.box(image.width, image.height, rng), rng.random() < 0.5
+        result = _normalised(image, self.size, box, self.mean, self.std)
+        return np.ascontiguousarray(result[:, :, ::-1]) if mirror and self.flip else result
+
+    def config(self) -> dict[str, Any]:
+        """Return the arguments, ready for JSON."""
+        return _plain(self)
+
+
+def _plain(transform: EvalTransform | TrainTransform) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(transform).items()}
+
+
+def find_images(paths: Iterable[str | Path]) -> list[Path]:
+    """Expand folders to the image files in them, recursively and sorted, by suffix; hidden files are left out.
+
+    Files are kept as given, existing or not (:func:`decode` says what is wrong with one); repeats are dropped.
+
+    Raises:
+        ImageError: a folder without any image.
+    """
+    found: dict[Path, None] = {}
+    for path in map(Path, paths):
+        if not path.is_dir():
+            found[path] = None
+            continue
+        inside = sorted(Path(folder, file) for folder, _, files in os.walk(path) for file in files if _is_image(file))
+        if not inside:
+            raise ImageError(f"{path}: no image in this folder (looked for {', '.join(SUFFIXES)})")
+        found.update(dict.fromkeys(inside))
+    return list(found)
+
+
+def _is_image(file: str) -> bool:
+    return file.lower().endswith(SUFFIXES) and not file.startswith(".")

@@ -1,0 +1,93 @@
+"""The feature cache: what a frozen trunk makes of each image, computed once.
+
+One view per image (the evaluation transform), fp16, memory-mapped, keyed by the image files, the frozen weights and
+the transform. It says its size first and refuses to fill the disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sarb.data.dataset import Dataset
+from sarb.errors import SarbError
+from sarb.files import cache_dir
+from sarb.loader import Batches, Pictures, make_loader
+from sarb.networks.backbone import Backbone
+from sarb.progress import Progress
+
+#: share of the free disk space that a cache may take
+DISK_SHARE = 0.5
+
+
+def cache_file(backbone: Backbone, dataset: Dataset, transform: Any) -> Path:
+    """Where the activations of this data set under these weights and this transform are kept."""
+    parts = [dataset.fingerprint(), backbone.frozen_fingerprint(), json.dumps(transform.config(), sort_keys=True)]
+    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
+    return cache_dir() / "features" / f"{key}.npy"
+
+
+def cached_features(
+    backbone: Backbone,
+    dataset: Dataset,
+    transform: Any,
+    *,
+    device: torch.device | None = None,
+    batch_size: int = 32,
+    workers: int = 0,
+    progress: Progress | None = None,
+) -> NDArray[np.float16]:
+    """Return the frozen trunk's activations (N, c, h, w) as a read-only memory map, computing them if need be."""
+    progress = progress or Progress(enabled=False)
+    file = cache_file(backbone, dataset, transform)
+    if not file.exists():
+        _build(file, backbone, dataset, transform, device or torch.device("cpu"), batch_size, workers, progress)
+    stored: NDArray[np.float16] = np.load(file, mmap_mode="r")
+    return stored
+
+
+def _build(
+    file: Path, backbone: Backbone, dataset: Dataset, transform: Any, device: torch.device, batch_size: int, workers: int,
+    progress: Progress,
+) -> None:  # fmt: skip
+    file.parent.mkdir(parents=True, exist_ok=True)
+    source = Pictures(dataset.paths, dataset.labels.values, [lambda image, _: transform(image)])
+    backbone = backbone.to(device).eval()
+    shape = (len(dataset), *_activations(backbone, source[[(0, 0)]].images.to(device)).shape[1:])
+    size = 2 * int(np.prod(shape))
+    free = shutil.disk_usage(file.parent).free
+    progress.say(f"feature cache: {size / 1e6:,.0f} MB for {len(dataset):,} images in {file} ({free / 1e9:,.1f} GB free)")
+    if size > DISK_SHARE * free:
+        raise SarbError(
+            f"{file.parent}: the feature cache needs {size / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free and it may take "
+            f"{DISK_SHARE:.0%} of that. Set SARB_CACHE to a larger disk, or train with cache=False (--no-cache)"
+        )
+    partial = file.with_name(f".{file.stem}.{os.getpid()}.npy")
+    try:
+        array = np.lib.format.open_memmap(partial, mode="w+", dtype=np.float16, shape=shape)
+        with progress.bar("computing features", len(dataset)) as advance:
+            for batch in make_loader(source, Batches(len(dataset), batch_size), workers):
+                if batch.failures:
+                    raise SarbError(batch.failures[0][1])
+                array[batch.index.numpy()] = _activations(backbone, batch.images.to(device)).cpu().numpy()
+                advance(len(batch.index))
+        array.flush()
+        del array
+        os.replace(partial, file)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@torch.inference_mode()
+def _activations(backbone: Backbone, images: torch.Tensor) -> torch.Tensor:
+    """Images -> activations in fp16, clipped to what fp16 can hold."""
+    limit = torch.finfo(torch.float16).max
+    return backbone.frozen(images.contiguous(memory_format=torch.channels_last)).clamp(-limit, limit).half()

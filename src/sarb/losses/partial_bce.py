@@ -1,0 +1,71 @@
+"""Partial binary cross entropy: learn from the known entries, whatever their share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from sarb.errors import ConfigError, unknown_name
+from sarb.labels import Targets
+
+
+def as_targets(targets: Targets | Tensor, dtype: torch.dtype) -> Targets:
+    """Return ``targets`` as they are, or labels in {-1, 0, +1} read as targets."""
+    return Targets.of(targets, dtype) if isinstance(targets, Tensor) else targets
+
+
+def _batch_mean(entries: Tensor, weight: Tensor) -> Tensor:
+    total = weight.sum()
+    return entries.sum() / total.where(total > 0, 1)
+
+
+def _image_means(entries: Tensor, weight: Tensor) -> Tensor:
+    total = weight.sum(1)
+    return (entries.sum(1) / total.where(total > 0, 1)).sum()
+
+
+#: form -> (weighted losses (B, C), weights (B, C)) -> scalar; both are 0 where an entry is unknown
+FORMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"batch": _batch_mean, "image": _image_means}
+
+
+def partial_bce(
+    logits: Tensor, targets: Targets | Tensor, form: str = "batch", positive_weight: Tensor | float | None = None
+) -> Tensor:
+    r"""Binary cross entropy of the entries with weight: ℓ = −[ρ t log σ(x) + (1 − t) log(1 − σ(x))].
+
+    * ``"batch"`` (default, the authors' code): Σ w ℓ / Σ w over the batch. Each known entry counts alike.
+    * ``"image"`` (the paper, with its missing minus sign): Σ_n [Σ_c w ℓ / Σ_c w]. Each image counts alike.
+
+    An entry without weight gives exactly zero loss and gradient, even if its logit is infinite or NaN; without
+    any known entry the loss is exactly 0 and can still be differentiated. Gradients also reach ``targets.value``,
+    which is how a soft target 1−α teaches α.
+
+    Args:
+        logits: (B, C) scores x before the sigmoid.
+        targets: value t and weight w, each (B, C), or labels (B, C) in {-1, 0, +1}.
+        form: a name in ``FORMS``.
+        positive_weight: ρ, a number or (C,): weight of the positive part against class imbalance. It does not enter
+            the denominator, so it scales the positive gradients and leaves the negative ones as they are.
+
+    >>> partial_bce(torch.zeros(1, 3), torch.tensor([[1, -1, 0]]))
+    tensor(0.6931)
+    """
+    if form not in FORMS:
+        raise ConfigError([unknown_name("form of partial_bce", form, FORMS)])
+    # Half precision would lose small weighted sums; float64 stays for gradient checks.
+    logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+    value, weight = as_targets(targets, logits.dtype)
+    if not logits.shape == value.shape == weight.shape:
+        raise ValueError(
+            f"logits {tuple(logits.shape)}, values {tuple(value.shape)}, weights {tuple(weight.shape)} differ"
+        )
+    known = weight > 0
+    # Replace the inputs instead of multiplying the result: 0 * inf would be NaN, in the loss or in its gradient.
+    logits, value, weight = logits.where(known, 0), value.where(known, 0), weight.where(known, 0)
+    positive = value * -logsigmoid(logits)
+    if positive_weight is not None:
+        positive = positive * torch.as_tensor(positive_weight, dtype=logits.dtype, device=logits.device)
+    return FORMS[form](weight * (positive + (1 - value) * -logsigmoid(-logits)), weight)

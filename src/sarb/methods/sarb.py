@@ -1,0 +1,138 @@
+"""SARB: semantic-aware representation blending, the paper's method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from sarb.blends import InstanceBlend, PrototypeBlend, known_positives, random_partner
+from sarb.errors import ConfigError
+from sarb.labels import Targets
+from sarb.loader import Batch
+from sarb.losses import contrastive
+from sarb.methods.base import Method
+from sarb.networks.base import Network
+
+
+class SARB(Method):
+    """L = L_cls(plain) + L_cls(ILRB) + L_cls(PLRB) + λ L_cst, with one classifier for the three branches.
+
+    Args:
+        network: any network with a representation per category.
+        ilrb: blend known labels of one image into unknown ones of another (Eq. 3-4).
+        plrb: blend k-means prototypes into one unknown label per image (Eq. 9-10).
+        alpha: start (or fixed) value of α, the share an image keeps of its own representation in ILRB.
+        beta: the same for PLRB.
+        learnable: learn α and β, or keep them fixed.
+        per_category: one α and β per category instead of one scalar each.
+        detach_label: let α and β learn from the features only, not from the soft label 1−α.
+        prototypes: K.
+        start: first epoch (from 0) with blending.
+        refresh: epochs between two computations of the prototypes, counted from ``start``.
+        contrastive: λ; None is 0.05 with PLRB and 0 without, because the loss exists to make prototypes compact.
+        contrastive_form: ``"balanced"`` (authors' code) or ``"paper"`` (literal).
+        without_positives: ``"none"`` or ``"all"``, see :func:`sarb.losses.contrastive`.
+        ramp: epochs over which λ grows from 0.
+        form: normalisation of the partial BCE.
+        positive_weight: see :class:`Method`.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"maps", "represent", "classify"})
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        ilrb: bool = True,
+        plrb: bool = True,
+        alpha: float = 0.5,
+        beta: float = 0.5,
+        learnable: bool = True,
+        per_category: bool = False,
+        detach_label: bool = False,
+        prototypes: int = 10,
+        start: int = 5,
+        refresh: int = 5,
+        contrastive: float | None = None,
+        contrastive_form: str = "balanced",
+        without_positives: str = "none",
+        ramp: float = 1.0,
+        form: str = "batch",
+        positive_weight: float | str | None = None,
+    ) -> None:
+        super().__init__(network, form=form, positive_weight=positive_weight)
+        problems = [f"method.{name} must be at least 1, got {value}" for name, value in (("refresh", refresh), ("prototypes", prototypes)) if value < 1]
+        if problems:
+            raise ConfigError(problems)
+        categories = network.categories
+        self.ilrb = InstanceBlend(alpha, learnable, categories if per_category else None, detach_label) if ilrb else None
+        self.plrb = (
+            PrototypeBlend(categories, network.dim, prototypes, beta, learnable, per_category, detach_label) if plrb else None
+        )
+        self.start, self.refresh, self.ramp = start, refresh, ramp
+        self.contrastive = (0.05 if plrb else 0.0) if contrastive is None else contrastive
+        self.contrastive_form, self.without_positives = contrastive_form, without_positives
+        self.completed = {"ilrb": 0, "plrb": 0}
+
+    def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
+        """Compute the prototypes when they are due."""
+        super().begin_epoch(epoch, loader)
+        self.completed = {"ilrb": 0, "plrb": 0}
+        if self.plrb is not None and epoch >= self.start and (epoch - self.start) % self.refresh == 0:
+            self.plrb.fit(*self._positives(loader()))
+
+    @torch.no_grad()
+    def _positives(self, batches: Iterable[Batch]) -> tuple[Tensor, Tensor]:
+        """Representations (M, D) of all known positives of the training images, and their categories (M,)."""
+        training = self.training
+        self.eval()
+        features, owners = [], []
+        for batch in batches:
+            found = known_positives(self.network.represent(self.maps(batch)), Targets.of(batch.labels))
+            features.append(found[0])
+            owners.append(found[1])
+        self.train(training)
+        return torch.cat(features), torch.cat(owners)
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        """Batch -> {"cls", "cst", "ilrb", "plrb"}, the last two from epoch ``start`` on."""
+        targets = Targets.of(batch.labels)
+        reps = self.network.represent(self.maps(batch))
+        terms = {"cls": self.loss(self.network.classify(reps), targets)}
+        if self.contrastive > 0:
+            ramp = min(1.0, self.position / self.ramp) if self.ramp > 0 else 1.0
+            distance = contrastive(reps, targets, form=self.contrastive_form, without_positives=self.without_positives)
+            terms["cst"] = self.contrastive * ramp * distance
+        if self.epoch >= self.start:
+            terms |= self._blended(reps, targets)
+        return terms
+
+    def _blended(self, reps: Tensor, targets: Targets) -> dict[str, Tensor]:
+        terms = {}
+        if self.ilrb is not None:
+            blended, complete = self.ilrb(reps, targets, random_partner(len(reps)).to(reps.device))
+            terms["ilrb"] = self.loss(self.network.classify(blended), complete)
+            self.completed["ilrb"] += int(self.ilrb.completed)
+        if self.plrb is not None:
+            blended, complete = self.plrb(reps, targets)
+            terms["plrb"] = self.loss(self.network.classify(blended), complete)
+            self.completed["plrb"] += int(self.plrb.completed)
+        return terms
+
+    def end_step(self) -> None:
+        """Keep α and β inside their open interval."""
+        for blend in (self.ilrb, self.plrb):
+            if blend is not None:
+                blend.clamp_()
+
+    def figures(self) -> dict[str, float]:
+        """α, β and how many unknown labels each blend completed in this epoch."""
+        numbers: dict[str, float] = {}
+        if self.ilrb is not None:
+            numbers |= {"alpha": self.ilrb.alpha.mean().item(), "completed_ilrb": self.completed["ilrb"]}
+        if self.plrb is not None:
+            numbers |= {"beta": self.plrb.beta.mean().item(), "completed_plrb": self.completed["plrb"]}
+        return numbers

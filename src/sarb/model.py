@@ -1,0 +1,141 @@
+"""Model: a network with everything needed to use it, and its folder on disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from sarb.data.images import EvalTransform
+from sarb.errors import ConfigError, SarbError
+from sarb.files import read_json, write_json
+from sarb.networks.backbone import create_backbone
+from sarb.networks.base import Network
+from sarb.registry import NETWORKS, find
+
+if TYPE_CHECKING:
+    from sarb.scores import Scores
+
+FORMAT = 1
+
+
+class Model:
+    """A trained (or fresh) network, its categories and its input.
+
+    Args:
+        network: the network.
+        categories: C names, in the order of the logits.
+        config: network, backbone and their options, image size: what :func:`build_network` needs to make it again.
+    """
+
+    def __init__(self, network: Network, categories: Sequence[str], config: Mapping[str, Any]) -> None:
+        self.network, self.categories, self.config = network, tuple(categories), dict(config)
+
+    def __repr__(self) -> str:
+        return (
+            f"Model({self.config['network']} on {self.config['backbone']}, {len(self.categories)} categories, "
+            f"{self.config['image_size']} px)"
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.network.parameters()).device
+
+    @property
+    def transform(self) -> EvalTransform:
+        """Image -> input array, as in evaluation."""
+        backbone = self.network.backbone
+        return EvalTransform(self.config["image_size"], backbone.mean, backbone.std)
+
+    def predict(self, images: Any, **options: Any) -> Scores:
+        """See :func:`sarb.predict`."""
+        from sarb.predict import predict
+
+        return predict(self, images, **options)
+
+    def save(self, folder: str | Path, card: str = "") -> Path:
+        """Write ``model.safetensors``, ``config.json`` and ``README.md``; the folder appears whole or not at all."""
+        folder = Path(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        try:
+            tensors = {key: value.detach().cpu().contiguous() for key, value in self.network.state_dict().items()}
+            save_file(tensors, partial / "model.safetensors", metadata={"format": "pt"})
+            write_json(partial / "config.json", {"format": FORMAT, **self.config, "categories": list(self.categories)})
+            (partial / "README.md").write_text(card or f"# {self!r}\n", encoding="utf-8")
+            _replace_folder(partial, folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Model:
+        """Read what :meth:`save` wrote."""
+        folder = Path(folder)
+        config = read_json(folder / "config.json")
+        categories = config.pop("categories")
+        if config.pop("format") > FORMAT:
+            raise SarbError(f"{folder}: written by a newer sarb; please upgrade")
+        network = build_network(len(categories), **{**config, "weights": None})
+        try:
+            network.load_state_dict(load_file(folder / "model.safetensors"))
+        except (RuntimeError, SafetensorError, OSError) as error:
+            raise SarbError(f"{folder / 'model.safetensors'}: does not fit its config.json: {str(error).splitlines()[0]}") from error
+        return cls(network.eval(), categories, config)
+
+
+def _replace_folder(source: Path, target: Path) -> None:
+    """Move a finished folder into place; an older one steps aside first."""
+    source.chmod(0o755)
+    if target.exists():
+        old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+        os.replace(target, old / "old")
+        os.replace(source, target)
+        shutil.rmtree(old)
+    else:
+        os.replace(source, target)
+
+
+def build_network(
+    categories: int,
+    *,
+    network: str,
+    backbone: str,
+    network_options: Mapping[str, Any] | None = None,
+    backbone_options: Mapping[str, Any] | None = None,
+    weights: str | Path | None = "default",
+    graph: Tensor | None = None,
+    words: tuple[Tensor, Tensor] | None = None,
+    **_: Any,
+) -> Network:
+    """Make a network from names and flat options."""
+    body = create_backbone(backbone, weights, **(backbone_options or {}))
+    kind = find("network", NETWORKS, network)
+    try:
+        made: Network = kind(body, categories, graph, words, **(network_options or {}))
+    except TypeError as error:
+        raise ConfigError([f"network '{network}': {error}"]) from error
+    return made
+
+
+def load_model(path: str | Path) -> Model:
+    """Load a run folder (its last model) or a model folder.
+
+    >>> load_model("no/such/run")  # doctest: +SKIP
+    """
+    path = Path(path)
+    for folder in (path, path / "model"):
+        if (folder / "model.safetensors").is_file() and (folder / "config.json").is_file():
+            return Model.load(folder)
+    if not path.exists():
+        raise SarbError(f"{path}: no such run or model folder")
+    raise SarbError(f"{path}: not a run or model folder (expected model/model.safetensors or model.safetensors with config.json)")

@@ -1,0 +1,31 @@
+"""SAM: semantic attention, the other way to a category-specific representation; needs no word vectors."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+class SemanticAttention(nn.Module):
+    r"""One sigmoid mask per category over the grid (Ye et al. 2020).
+
+        m_cp = σ(W_m x_p)_c        f_c = Σ_p m_cp (W_t x_p)          an unnormalised sum over the grid
+
+    Args:
+        dim: D, width of the grid features and of the representation.
+        categories: C.
+    """
+
+    def __init__(self, dim: int, categories: int) -> None:
+        super().__init__()
+        self.mask = nn.Conv2d(dim, categories, 1, bias=False)
+        self.transform = nn.Conv2d(dim, dim, 1)
+
+    def attention(self, maps: Tensor) -> Tensor:
+        """Maps (B, D, H, W) -> masks (B, C, H, W) in (0, 1)."""
+        out: Tensor = self.mask(maps).sigmoid()
+        return out
+
+    def forward(self, maps: Tensor) -> tuple[Tensor, Tensor]:
+        """Maps (B, D, H, W) -> representations (B, C, D), masks (B, C, H, W)."""
+        masks = self.attention(maps)
+        return masks.flatten(2) @ self.transform(maps).flatten(2).transpose(1, 2), masks

@@ -1,0 +1,59 @@
+"""The three public stages of a network, and what a network can do."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from sarb.networks.backbone import Backbone
+
+
+class Network(nn.Module):
+    """images -> ``maps`` (B, D, H, W) -> ``represent`` (B, C, D) -> ``classify`` (B, C).
+
+    A subclass names the stages it offers. One without a per-category representation leaves ``represent`` out
+    and classifies maps; :meth:`head` hides the difference. ``from_frozen`` enters behind the frozen part of the
+    backbone, which is where a feature cache stands in for the images.
+    """
+
+    stages: ClassVar[frozenset[str]] = frozenset({"maps", "represent", "classify"})
+
+    def __init__(self, backbone: Backbone, categories: int) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.categories = categories
+        self.dim = backbone.width
+
+    def maps(self, images: Tensor) -> Tensor:
+        """images (B, 3, S, S) -> grid features (B, D, H, W)."""
+        return self.from_frozen(self.backbone.frozen(images))
+
+    def from_frozen(self, activations: Tensor) -> Tensor:
+        """What the frozen backbone stages gave -> grid features (B, D, H, W)."""
+        out: Tensor = self.backbone.trained(activations)
+        return out
+
+    def represent(self, maps: Tensor) -> Tensor:
+        """(B, D, H, W) -> (B, C, D)."""
+        raise AssertionError(f"{type(self).__name__} has no stage 'represent'")
+
+    def classify(self, features: Tensor) -> Tensor:
+        """Representations (or maps, for a network without them) -> logits (B, C)."""
+        raise AssertionError("a network defines classify")
+
+    def attention(self, maps: Tensor) -> Tensor:
+        """(B, D, H, W) -> where the network looks for each category (B, C, H, W)."""
+        raise AssertionError("a network defines attention")
+
+    def head(self, maps: Tensor) -> Tensor:
+        """(B, D, H, W) -> logits (B, C)."""
+        return self.classify(self.represent(maps) if "represent" in self.stages else maps)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """images (B, 3, S, S) -> logits (B, C)."""
+        return self.head(self.maps(images))
+
+    def parts(self) -> dict[str, nn.Module]:
+        """Named parts, each with its own learning rate: every direct child, by its attribute name."""
+        return dict(self.named_children())

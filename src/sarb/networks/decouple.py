@@ -1,0 +1,43 @@
+"""SD: semantic decoupling, the paper's default way to a category-specific representation."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class SemanticDecoupling(nn.Module):
+    r"""Attend to the grid once per category, led by the category's word vector (Chen et al. 2019).
+
+    With grid features x_p (D), word vector w_c and the two last linears taken together, v = W3ᵀ w4:
+
+        a_cp = softmax_p( vᵀ tanh(W1 x_p ⊙ W2 w_c) )        f_c = Σ_p a_cp x_p
+
+    W3 and w4 have no non-linearity between them and their biases vanish in the softmax, so they are evaluated as
+    one vector; both stay parameters, as in the paper.
+
+    Args:
+        dim: D, width of the grid features.
+        word_dim: width of a word vector.
+        hidden: width of the joint space.
+    """
+
+    def __init__(self, dim: int, word_dim: int = 300, hidden: int = 512) -> None:
+        super().__init__()
+        self.image = nn.Linear(dim, hidden, bias=False)
+        self.word = nn.Linear(word_dim, hidden, bias=False)
+        self.joint = nn.Linear(hidden, hidden, bias=False)
+        self.score = nn.Linear(hidden, 1, bias=False)
+
+    def attention(self, maps: Tensor, words: Tensor) -> Tensor:
+        """Maps (B, D, H, W), words (C, W) -> attention (B, C, H, W), each map summing to 1."""
+        grid = maps.flatten(2).transpose(1, 2)  # (B, P, D)
+        image, word = self.image(grid), self.word(words)  # (B, P, hidden), (C, hidden)
+        direction = self.joint.weight.T @ self.score.weight[0]  # v, (hidden,)
+        scores = torch.tanh(image[:, None] * word[None, :, None]) @ direction  # (B, C, P)
+        return scores.softmax(-1).unflatten(-1, maps.shape[2:])
+
+    def forward(self, maps: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+        """Maps (B, D, H, W), words (C, W) -> representations (B, C, D), attention (B, C, H, W)."""
+        attention = self.attention(maps, words)
+        return attention.flatten(2) @ maps.flatten(2).transpose(1, 2), attention

@@ -1,0 +1,89 @@
+"""SSGRL: category representations, a gated graph over co-occurrence, one classifier (Chen et al. 2019)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sarb.errors import ConfigError, unknown_name
+from sarb.networks.attention import SemanticAttention
+from sarb.networks.backbone import Backbone
+from sarb.networks.base import Network
+from sarb.networks.classifier import ContextClassifier
+from sarb.networks.decouple import SemanticDecoupling
+from sarb.networks.graph import GatedGraph
+from sarb.networks.words import CategoryWords
+
+
+class SSGRL(Network):
+    """backbone → 1×1 convolution to D + batch norm → SD or SAM → gated graph → φ.
+
+    Args:
+        backbone: image to map.
+        categories: C.
+        graph: (C, C) co-occurrence, or None for no edges but the own one.
+        words: word vectors and the mask of found ones, for SD.
+        csrl: ``"sd"`` (semantic decoupling) or ``"sam"`` (semantic attention).
+        dim: D.
+        hidden: joint width of SD.
+        steps: T of the graph.
+        grid: maps larger than this are average-pooled 2×2 (paper: 14×14 at 448 becomes 7×7).
+        dropout: in φ (paper: 0).
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        categories: int,
+        graph: Tensor | None = None,
+        words: tuple[Tensor, Tensor] | None = None,
+        *,
+        csrl: str = "sd",
+        dim: int = 1024,
+        hidden: int = 512,
+        word_dim: int = 300,
+        steps: int = 3,
+        grid: int = 7,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(backbone, categories)
+        if csrl not in ("sd", "sam"):
+            raise ConfigError([unknown_name("network.csrl", csrl, ("sd", "sam"))])
+        self.grid, self.dim = grid, dim
+        self.project = nn.Sequential(nn.Conv2d(backbone.width, dim, 1, bias=False), nn.BatchNorm2d(dim))
+        self.csrl: SemanticDecoupling | SemanticAttention
+        self.words: CategoryWords | None = None
+        if csrl == "sd":
+            given, found = words if words is not None else (None, None)
+            self.words = CategoryWords(categories, word_dim, given, found)
+            self.csrl = SemanticDecoupling(dim, self.words.given.shape[1], hidden)
+        else:
+            self.csrl = SemanticAttention(dim, categories)
+        self.graph = GatedGraph(dim, steps)
+        self.classifier = ContextClassifier(categories, dim, dropout)
+        self.cooccurrence: Tensor
+        self.register_buffer("cooccurrence", torch.eye(categories) if graph is None else graph.float())
+
+    def from_frozen(self, activations: Tensor) -> Tensor:
+        """Frozen activations -> projected grid (B, D, H, W), at most ``grid`` wide."""
+        maps = super().from_frozen(activations)
+        if maps.shape[-1] > self.grid:
+            maps = F.avg_pool2d(maps, 2)
+        out: Tensor = self.project(maps)
+        return out
+
+    def attention(self, maps: Tensor) -> Tensor:
+        """(B, D, H, W) -> attention (B, C, H, W)."""
+        return self.csrl.attention(maps, self.words()) if self.words is not None else self.csrl.attention(maps)
+
+    def represent(self, maps: Tensor) -> Tensor:
+        """(B, D, H, W) -> (B, C, D)."""
+        reps: Tensor
+        reps, _ = self.csrl(maps, self.words()) if self.words is not None else self.csrl(maps)
+        return reps
+
+    def classify(self, features: Tensor) -> Tensor:
+        """Representations (B, C, D) -> logits (B, C)."""
+        logits: Tensor = self.classifier(self.graph(features, self.cooccurrence), features)
+        return logits

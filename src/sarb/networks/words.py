@@ -1,0 +1,37 @@
+"""Category semantics inside a network: given word vectors stay frozen, missing ones are learned."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class CategoryWords(nn.Module):
+    """Word vectors (C, W): frozen where they were found, a learned embedding where they were not.
+
+    Args:
+        categories: C.
+        dim: W.
+        vectors: (C, W) found vectors, or None when there is no file.
+        found: (C,) mask of the rows of ``vectors`` that are real.
+    """
+
+    def __init__(
+        self, categories: int, dim: int = 300, vectors: Tensor | None = None, found: Tensor | None = None
+    ) -> None:
+        super().__init__()
+        if vectors is None:
+            vectors, found = torch.zeros(categories, dim), torch.zeros(categories, dtype=torch.bool)
+        if found is None:
+            found = torch.ones(categories, dtype=torch.bool)
+        # a learned row starts as long as a given one, so that no category dominates the product with the image
+        scale = vectors[found].std().item() if found.any() else 0.4
+        self.given: Tensor
+        self.found: Tensor
+        self.register_buffer("given", torch.where(found[:, None], vectors, 0.0).float())
+        self.register_buffer("found", found)
+        self.learned = nn.Parameter(torch.randn(categories, vectors.shape[1]) * scale, requires_grad=not bool(found.all()))
+
+    def forward(self) -> Tensor:
+        """-> (C, W)."""
+        return torch.where(self.found[:, None], self.given, self.learned)

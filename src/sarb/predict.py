@@ -1,0 +1,118 @@
+"""The only inference loop, and what it gives: Scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sarb.data.dataset import Dataset
+from sarb.errors import ImageError, SarbError, did_you_mean
+from sarb.loader import Batch, Batches, CachedMaps, Pictures, Source, make_loader
+from sarb.model import Model
+from sarb.networks.base import Network
+from sarb.progress import Progress
+from sarb.scores import Scores
+
+if TYPE_CHECKING:
+    from sarb.report import Report
+
+
+@torch.inference_mode()
+def infer(network: Network, batches: Iterable[Batch], progress: Any = None) -> tuple[NDArray[np.float32], NDArray[np.int64], list[tuple[int, str]]]:
+    """Run a network over batches: logits (n, C), the image index of each row, and (index, reason) of unreadable images."""
+    training = network.training
+    network.eval()
+    device = next(network.parameters()).device
+    logits, index, failures = [np.zeros((0, network.categories), np.float32)], [np.zeros(0, np.int64)], []
+    for batch in batches:
+        failures += batch.failures
+        if len(batch.index):
+            inputs = batch.images.to(device)
+            maps = network.from_frozen(inputs) if batch.frozen else network.maps(inputs)
+            logits.append(network.head(maps).float().cpu().numpy())
+            index.append(batch.index.numpy())
+        if progress is not None:
+            progress(len(batch.index) + len(batch.failures))
+    network.train(training)
+    return np.concatenate(logits), np.concatenate(index), failures
+
+
+def predict(
+    model: Model,
+    images: Dataset | Sequence[Any] | str | Path,
+    *,
+    batch_size: int = 32,
+    workers: int = 0,
+    cache: bool = False,
+    progress: bool = False,
+    skipped: list[tuple[str, str]] | None = None,
+) -> Scores:
+    """Score images.
+
+    Args:
+        model: from :func:`sarb.fit` or :func:`sarb.load_model`.
+        images: a Dataset, a path, or a list of paths, Pillow images or arrays.
+        batch_size: images per step.
+        workers: processes that decode images.
+        cache: keep the frozen trunk's activations (fp16) for the next call on the same Dataset.
+        progress: draw a progress bar.
+        skipped: give a list to leave unreadable images out; it receives (path, reason). Without it they are an error.
+    """
+    talk = Progress(progress)
+    if isinstance(images, (str, Path)):
+        images = [images]
+    names = list(images.labels.paths) if isinstance(images, Dataset) else [_name(item, i) for i, item in enumerate(images)]
+    source: Source
+    if isinstance(images, Dataset) and cache:
+        from sarb.features import cached_features
+
+        activations = cached_features(
+            model.network.backbone, images, model.transform, device=model.device, workers=workers, progress=talk
+        )
+        source = CachedMaps(activations, images.labels.values)
+    else:
+        sources = images.paths if isinstance(images, Dataset) else images
+        transform = model.transform
+        source = Pictures(sources, np.zeros((len(sources), 0), np.int8), [lambda image, _: transform(image)])
+    with talk.bar("predicting", len(names)) as advance:
+        logits, index, failures = infer(model.network, make_loader(source, Batches(len(names), batch_size), workers), advance)
+    if failures and skipped is None:
+        raise ImageError(failures[0][1])
+    if skipped is not None:
+        skipped += [(names[position], reason) for position, reason in failures]
+    return Scores(logits, model.categories, tuple(names[position] for position in index))
+
+
+def _name(item: Any, position: int) -> str:
+    return str(item) if isinstance(item, (str, Path)) else f"image {position}"
+
+
+def match_categories(model: Model, dataset: Dataset) -> Dataset:
+    """Bring the data set's columns into the model's order; a category the model does not know is an error."""
+    if dataset.categories == model.categories:
+        return dataset
+    missing = [name for name in model.categories if name not in dataset.categories]
+    extra = [name for name in dataset.categories if name not in model.categories]
+    if missing or extra:
+        name = (missing or extra)[0]
+        near = did_you_mean(name, extra if missing else missing)
+        raise SarbError(
+            f"the data have other categories than the model: {len(missing)} of the model's are missing, {len(extra)} are new "
+            f"('{name}'{near})"
+        )
+    order = [dataset.categories.index(name) for name in model.categories]
+    labels = type(dataset.labels)(dataset.labels.values[:, order], model.categories, dataset.labels.paths)
+    return Dataset(labels, dataset.root, dataset.name)
+
+
+def evaluate(model: Model, dataset: Dataset, **options: Any) -> Report:
+    """Score a data set and compare with its known labels; options as in :func:`predict`."""
+    from sarb.report import Report
+
+    dataset = match_categories(model, dataset)
+    return Report.of(predict(model, dataset, **options), dataset.labels)

@@ -1,0 +1,50 @@
+"""Names -> import strings. A visible dict maps each name to its class; nothing is imported until it is used."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from sarb.errors import ConfigError, unknown_name
+
+
+def find(kind: str, registry: Mapping[str, str], name: str) -> Any:
+    """Import what ``registry[name]`` (``"module:attribute"``) points at; a wrong name lists the right ones."""
+    if name not in registry:
+        raise ConfigError([unknown_name(kind, name, registry)])
+    module, _, attribute = registry[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+NETWORKS: dict[str, str] = {
+    "ssgrl": "sarb.networks.ssgrl:SSGRL",
+    "pooled": "sarb.networks.pooled:Pooled",
+}
+
+METHODS: dict[str, str] = {
+    "sarb": "sarb.methods.sarb:SARB",
+    "partial_bce": "sarb.methods.partial_bce:PartialBCE",
+}
+
+BACKBONES: dict[str, str] = {
+    "efficientnet_lite0": "sarb.networks.efficientnet:EfficientNetLite0",
+    "resnet18": "sarb.networks.resnet:resnet18",
+    "resnet34": "sarb.networks.resnet:resnet34",
+    "resnet50": "sarb.networks.resnet:resnet50",
+    "resnet101": "sarb.networks.resnet:resnet101",
+    "tiny": "sarb.networks.tiny:Tiny",
+}
+
+
+def summary(target: str) -> str:
+    """First sentence of the module's docstring behind an import string, read without importing it."""
+    import ast
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    spec = find_spec(target.partition(":")[0])
+    if spec is None or spec.origin is None:
+        return ""
+    text = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    return text.split("\n")[0]

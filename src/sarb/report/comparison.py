@@ -1,0 +1,95 @@
+"""``comparison_page``: several runs beside each other on one page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sarb.errors import DataError
+from sarb.files import atomic_write
+from sarb.report import page, plots
+from sarb.report.report import number
+
+#: the metrics a comparison shows
+SHOWN = ("mAP", "mAP_interpolated", "OF1", "CF1")
+DRAWN = ("mAP", "OF1", "CF1")
+
+
+def comparison_page(rows: Sequence[Mapping[str, Any]], out: str | Path, title: str = "Comparison of runs") -> Path:
+    """Write one self-contained page that compares runs and return its path.
+
+    Args:
+        rows: one mapping per run with ``name``, ``run_dir`` and ``metrics`` (as from :func:`sarb.metrics.evaluate`).
+        out: the page; links to the runs' own reports are relative to its folder.
+        title: its heading.
+    """
+    for index, row in enumerate(rows):
+        lacking = [key for key in ("name", "run_dir", "metrics") if key not in row]
+        if lacking:
+            raise DataError(f"row {index} of the comparison lacks {', '.join(lacking)}")
+    out = Path(out)
+    body = [f'<header><p class="eyebrow">sarb</p><h1>{page.escape(title)}</h1>{_lead(rows)}</header>']
+    if rows:
+        body.append(page.section("Numbers", _table(rows, out), _picture(rows)))
+    with atomic_write(out) as file:
+        file.write(page.page(title, "\n".join(body)))
+    return out
+
+
+def _lead(rows: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence: who is ahead, and by how much."""
+    defined = [row for row in rows if _value(row, "mAP") is not None]
+    if not defined:
+        return '<p class="lead">No run has been evaluated yet.</p>'
+    order = sorted(defined, key=lambda row: -(_value(row, "mAP") or 0.0))
+    text = f"{order[0]['name']} has the highest mAP, {number(_value(order[0], 'mAP'))}"
+    if len(order) > 1:
+        ahead = (_value(order[0], "mAP") or 0.0) - (_value(order[1], "mAP") or 0.0)
+        text += f", {ahead:.1f} ahead of {order[1]['name']}"
+    return f'<p class="lead">{page.escape(text)}.</p>'
+
+
+def _table(rows: Sequence[Mapping[str, Any]], out: Path) -> str:
+    """The numbers, the best of each column marked, each run linked to its report if it has one."""
+    best = {name: max((_value(row, name) or 0.0 for row in rows), default=0.0) for name in SHOWN}
+    cells = []
+    for row in rows:
+        line = [f"<td>{_link(row, out)}</td>"]
+        for name in SHOWN:
+            value = _value(row, name)
+            line.append(page.cell(number(value), value, "best" if value is not None and value == best[name] else ""))
+        cells.append(line)
+    return page.table(["run", *SHOWN], cells, sortable=True)
+
+
+def _link(row: Mapping[str, Any], out: Path) -> str:
+    """The run's name, leading to its report."""
+    report = Path(row["run_dir"]) / "report.html"
+    if not report.is_file():
+        return page.escape(row["name"])
+    address = quote(Path(os.path.relpath(report.resolve(), out.parent.resolve())).as_posix())
+    return f'<a href="{page.escape(address)}">{page.escape(row["name"])}</a>'
+
+
+def _picture(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Bars of the main metrics."""
+    names = [str(row["name"]) for row in rows]
+    columns = {name: [_nan(_value(row, name)) for row in rows] for name in DRAWN}
+    caption = "mAP is the plain one; OF1 pools all labels, CF1 averages over categories."
+    light = plots.comparison_bars(names, columns)
+    return page.plot(
+        lambda theme: plots.comparison_bars(names, columns, theme=theme), light, "Bars of " + caption, caption
+    )
+
+
+def _value(row: Mapping[str, Any], name: str) -> float | None:
+    """A metric of a run, None where undefined."""
+    value = row["metrics"].get(name)
+    return None if number(value) == "n/a" else float(value)
+
+
+def _nan(value: float | None) -> float:
+    return float("nan") if value is None else value

@@ -1,0 +1,191 @@
+"""Pictures of results: average precision, precision-recall curves, co-occurrence, a comparison of runs.
+
+Every function returns the picture as PNG bytes; :func:`sarb.report.style.write_png` writes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sarb.labels import UNKNOWN, LabelMatrix
+from sarb.metrics import Curve, average_precision, precision_recall
+from sarb.report.style import WIDTH, Colours, Theme, new_figure, png, say, short, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: above this many categories names no longer fit beside the co-occurrence matrix
+NAMED_CATEGORIES = 80
+
+
+def per_category_ap(rows: Sequence[Mapping[str, Any]], *, theme: Theme = "light") -> bytes:
+    """Horizontal bars of AP, best first, with the number of known positives; ``rows`` as from ``per_category``."""
+    ranked = sorted(rows, key=lambda row: -1.0 if _missing(row["AP"]) else float(row["AP"]), reverse=True)
+    values = [float(row["AP"]) for row in ranked if not _missing(row["AP"])]
+    columns = 1 if len(ranked) <= 40 else 2 if len(ranked) <= 100 else 3
+    deep = max(1, math.ceil(len(ranked) / columns))
+    with style(theme) as colours:
+        figure = new_figure(0.9 + deep * (0.26, 0.22, 0.19)[columns - 1])
+        for column, axes in enumerate(figure.subplots(1, columns, squeeze=False)[0]):
+            part = ranked[column * deep : (column + 1) * deep]
+            mean = sum(values) / len(values) if values else None
+            _ap_column(axes, part, deep, mean, (9, 8, 6.5)[columns - 1], colours)
+        return png(figure)
+
+
+def _ap_column(
+    axes: Axes, rows: Sequence[Mapping[str, Any]], deep: int, mean: float | None, size: float, colours: Colours
+) -> None:
+    """One column of bars; all columns have ``deep`` places, so that bars are equally thick everywhere."""
+    place = np.arange(len(rows))
+    heights = [0.0 if _missing(row["AP"]) else float(row["AP"]) for row in rows]
+    axes.barh(place, heights, height=0.72, color=colours.series[0], alpha=0.9)
+    for position, row in enumerate(rows):
+        text = "n/a" if _missing(row["AP"]) else f"{row['AP']:.1f}"
+        axes.text(heights[position] + 1, position, text, va="center", size=size - 0.5, color=colours.text)
+        count = f"{int(row['positives']):,}"
+        axes.text(118, position, count, va="center", ha="right", size=size - 0.5, color=colours.muted)
+    if mean is not None:
+        axes.axvline(mean, color=colours.series[1], linewidth=1.2, linestyle=(0, (4, 3)))
+        axes.text(mean, -0.75, f"mean {mean:.1f}", color=colours.series[1], ha="center", va="bottom", size=size)
+    axes.text(118, -0.75, "positives", ha="right", va="bottom", size=size - 0.5, color=colours.muted)
+    axes.set_yticks(place, [short(row["category"], 22) for row in rows], size=size, color=colours.text)
+    axes.set_xlim(0, 118)
+    axes.set_ylim(max(deep, 1) - 0.4, -0.7)
+    axes.set_xticks(range(0, 101, 20))
+    axes.set_xlabel("average precision (%)")
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+
+
+def precision_recall_curves(
+    scores: ArrayLike, labels: LabelMatrix | ArrayLike, categories: Sequence[str], *, theme: Theme = "light"
+) -> bytes:
+    """Micro and macro curve, and the three best and three worst categories by AP (all, if there are six or fewer)."""
+    values = labels.values if isinstance(labels, LabelMatrix) else np.asarray(labels)
+    logits = np.asarray(scores)
+    precision = average_precision(logits, values)
+    ranked = [int(index) for index in np.argsort(-precision, kind="stable") if not np.isnan(precision[index])]
+    chosen = ranked if len(ranked) <= 6 else ranked[:3] + ranked[-3:]
+    with style(theme) as colours:
+        figure = new_figure(4.6)
+        axes = figure.subplots()
+        if not ranked:
+            say(axes, "no category has a known positive, so there is no curve to draw", colours)
+            return png(figure)
+        _iso_f1(axes, colours)
+        for rank, index in enumerate(chosen):
+            curve = precision_recall(logits[:, index], values[:, index])
+            dashes = "-" if rank < (len(chosen) + 1) // 2 else (0, (4, 2))
+            label = f"{short(categories[index])}  {100 * precision[index]:.1f}"
+            _draw_curve(axes, curve, label, color=colours.series[rank % 6], linestyle=dashes, linewidth=1.2, alpha=0.85)
+        known = values != UNKNOWN
+        micro = precision_recall(logits[known], values[known])
+        pooled = average_precision(logits[known][:, None], values[known][:, None])[0]
+        _draw_curve(axes, micro, f"all entries pooled  {100 * pooled:.1f}", color=colours.text, linewidth=2.6)
+        _macro(axes, logits, values, ranked, precision, colours)
+        axes.set(xlim=(0, 1.005), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), title="average precision (%)", title_fontsize=8)
+        return png(figure)
+
+
+def _draw_curve(axes: Axes, curve: Curve, label: str, **line: Any) -> None:
+    """Draw a curve from recall 0 with at most 2,000 points."""
+    take = np.unique(np.linspace(0, len(curve.recall) - 1, min(2000, len(curve.recall))).astype(int))
+    recall, precision = curve.recall[take], curve.precision[take]
+    axes.plot(np.r_[0, recall], np.r_[precision[:1], precision], label=label, **line)
+
+
+def _macro(
+    axes: Axes, logits: NDArray[Any], values: NDArray[Any], ranked: list[int], precision: NDArray[Any], colours: Colours
+) -> None:
+    """Mean over categories of the precision still reachable at each recall."""
+    grid = np.linspace(0, 1, 201)
+    total = np.zeros_like(grid)
+    for index in ranked:
+        curve = precision_recall(logits[:, index], values[:, index])
+        envelope = np.append(np.maximum.accumulate(curve.precision[::-1])[::-1], 0.0)
+        total += envelope[np.searchsorted(curve.recall, grid - 1e-12)]
+    label = f"mean of categories  {100 * precision[ranked].mean():.1f}"
+    axes.plot(grid, total / len(ranked), color=colours.muted, linewidth=2.6, label=label)
+
+
+def _iso_f1(axes: Axes, colours: Colours) -> None:
+    """Faint lines of equal F1."""
+    for level in (0.2, 0.4, 0.6, 0.8):
+        recall = np.linspace(level / 2 + 1e-3, 1, 100)
+        line = level * recall / (2 * recall - level)
+        inside = line <= 1
+        axes.plot(recall[inside], line[inside], color=colours.grid, linewidth=1)
+        axes.text(1.0, line[-1] + 0.01, f"F1 {level:.1f}", color=colours.muted, size=7, ha="right", va="bottom")
+
+
+def cooccurrence(matrix: ArrayLike, categories: Sequence[str], *, theme: Theme = "light") -> bytes:
+    """Heat map of P(column present | row present), (C, C); categories that go together stand together."""
+    graph = np.asarray(matrix, np.float64)
+    order = _similar_together(graph)
+    shown = np.ma.masked_array(graph[np.ix_(order, order)], np.eye(len(graph), dtype=bool))
+    named = len(categories) <= NAMED_CATEGORIES
+    side = 4.5 + 0.075 * min(len(categories), NAMED_CATEGORIES)
+    with style(theme) as colours:
+        from matplotlib.colors import LinearSegmentedColormap
+
+        heat = LinearSegmentedColormap.from_list("heat", list(colours.heat)).with_extremes(bad=colours.grid)
+        figure = new_figure(side, width=min(WIDTH + 2, side + 1.5))
+        axes = figure.subplots()
+        top = max(0.05, float(shown.max())) if shown.count() else 1.0
+        image = axes.imshow(shown, cmap=heat, vmin=0, vmax=top, interpolation="nearest")
+        size = float(np.clip(300 / max(1, len(categories)), 5.2, 9))
+        names = [short(categories[index], 20) for index in order] if named else []
+        axes.set_xticks(range(len(names)), names, rotation=90, size=size)
+        axes.set_yticks(range(len(names)), names, size=size)
+        axes.set(xlabel="also present", ylabel="given this one is present")
+        axes.grid(visible=False)
+        bar = figure.colorbar(image, ax=axes, shrink=0.6, label="share of images")
+        bar.outline.set_visible(False)
+        return png(figure)
+
+
+def _similar_together(graph: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Order by the second eigenvector of the graph's normalised Laplacian, so that themes become blocks."""
+    if len(graph) < 3:
+        return np.arange(len(graph))
+    weight = (graph + graph.T) / 2 + 1e-3
+    np.fill_diagonal(weight, 0)
+    root = np.sqrt(weight.sum(0))
+    _, vectors = np.linalg.eigh(np.eye(len(graph)) - weight / np.outer(root, root))
+    vector = vectors[:, 1] / root
+    # The sign of an eigenvector is free; fix it so that a run gives the same picture everywhere.
+    return np.argsort(vector * (1 if vector[np.argmax(np.abs(vector))] > 0 else -1), kind="stable")
+
+
+def comparison_bars(names: Sequence[str], metrics: Mapping[str, Sequence[float]], *, theme: Theme = "light") -> bytes:
+    """Grouped horizontal bars: one group per metric, one bar per run."""
+    with style(theme) as colours:
+        figure = new_figure(0.7 + len(metrics) * (0.35 + 0.27 * len(names)))
+        axes = figure.subplots()
+        thick = 0.8 / max(1, len(names))
+        for index, name in enumerate(names):
+            places = [group - 0.4 + (index + 0.5) * thick for group in range(len(metrics))]
+            values = [0.0 if _missing(column[index]) else float(column[index]) for column in metrics.values()]
+            axes.barh(places, values, height=0.86 * thick, color=colours.series[index % 7], label=short(name, 40))
+            for place, value, column in zip(places, values, metrics.values(), strict=True):
+                text = "n/a" if _missing(column[index]) else f"{value:.1f}"
+                axes.text(value + 0.8, place, text, va="center", size=8)
+        axes.set_yticks(range(len(metrics)), list(metrics), color=colours.text)
+        axes.set(xlim=(0, 106), ylim=(len(metrics) - 0.45, -0.55), xlabel="%")
+        axes.set_xticks(range(0, 101, 20))
+        axes.grid(axis="y", visible=False)
+        axes.spines["left"].set_visible(False)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=min(3, max(1, len(names))))
+        return png(figure)
+
+
+def _missing(value: Any) -> bool:
+    """True for None and nan."""
+    return value is None or bool(np.isnan(value))

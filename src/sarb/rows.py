@@ -1,0 +1,33 @@
+"""ROWS: the rows of the paper's tables and ablations, by the names they have there."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    """A row is network × method with options; data set, known share and seed make it a run."""
+
+    network: str
+    method: str
+    network_options: dict[str, Any] = {}
+    method_options: dict[str, Any] = {}
+
+
+_FIXED = (0.1, 0.3, 0.5, 0.7, 0.9)
+_ONLY_ILRB: dict[str, Any] = {"ilrb": True, "plrb": False}
+_ONLY_PLRB: dict[str, Any] = {"ilrb": False, "plrb": True}
+
+ROWS: dict[str, Row] = {
+    "SSGRL": Row("ssgrl", "partial_bce"),
+    "partial-BCE": Row("pooled", "partial_bce"),
+    "Ours": Row("ssgrl", "sarb"),
+    "Ours w/ SD": Row("ssgrl", "sarb", {"csrl": "sd"}),
+    "Ours w/ SAM": Row("ssgrl", "sarb", {"csrl": "sam"}),
+    "Ours ILRB": Row("ssgrl", "sarb", {}, _ONLY_ILRB),
+    "Ours PLRB": Row("ssgrl", "sarb", {}, _ONLY_PLRB),
+    "Ours ILRB fixed alpha": Row("ssgrl", "sarb", {}, {**_ONLY_ILRB, "learnable": False, "alpha": 0.5}),
+    "Ours PLRB fixed beta": Row("ssgrl", "sarb", {}, {**_ONLY_PLRB, "learnable": False, "beta": 0.5}),
+    **{f"Ours ILRB fixed alpha={x}": Row("ssgrl", "sarb", {}, {**_ONLY_ILRB, "learnable": False, "alpha": x}) for x in _FIXED},
+    **{f"Ours PLRB fixed beta={x}": Row("ssgrl", "sarb", {}, {**_ONLY_PLRB, "learnable": False, "beta": x}) for x in _FIXED},
+}

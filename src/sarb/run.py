@@ -1,0 +1,99 @@
+"""The run folder: what a training run leaves behind, and the state it resumes from."""
+
+from __future__ import annotations
+
+import csv
+import json
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from sarb import __version__
+from sarb.errors import SarbError
+from sarb.files import atomic_write, read_json, write_json
+
+CHECKPOINT = "checkpoint/state.safetensors"
+
+
+def versions() -> dict[str, str]:
+    """Versions of what decides the numbers."""
+    from importlib.metadata import version
+
+    packages = ("torch", "numpy", "pillow", "accelerate", "scikit-learn")
+    return {"sarb": __version__, "python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def write_rows(path: str | Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write dictionaries as CSV; the header is the union of their keys in order of appearance."""
+    header = list(dict.fromkeys(key for row in rows for key in row))
+    with atomic_write(path) as file:
+        writer = csv.DictWriter(file, header, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def save_checkpoint(folder: Path, method: torch.nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Write weights, buffers (prototypes, α, β), optimiser and bookkeeping as one atomic safetensors file."""
+    tensors = {f"method.{key}": value.detach().cpu().contiguous() for key, value in method.state_dict().items()}
+    scalars: dict[str, float] = {}
+    for number, values in optimizer.state_dict()["state"].items():
+        for key, value in values.items():
+            if isinstance(value, Tensor):
+                tensors[f"optimizer.{number}.{key}"] = value.detach().cpu().contiguous()
+            else:
+                scalars[f"{number}.{key}"] = value
+    metadata = {"state": json.dumps({**state, "optimizer_scalars": scalars})}
+    with atomic_write(folder / CHECKPOINT, "wb") as file:
+        file.write(save(tensors, metadata))
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Whether there is something to resume from."""
+    return (folder / CHECKPOINT).is_file()
+
+
+def load_checkpoint(folder: Path, method: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Put weights, buffers and optimiser back; return the bookkeeping."""
+    file = folder / CHECKPOINT
+    try:
+        with safe_open(file, framework="pt") as stored:
+            tensors = {key: stored.get_tensor(key) for key in stored.keys()}
+            state: dict[str, Any] = json.loads(stored.metadata()["state"])
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise SarbError(f"{file}: cannot be read as a checkpoint ({error}); remove it to start over") from error
+    weights = {key.removeprefix("method."): value for key, value in tensors.items() if key.startswith("method.")}
+    method.load_state_dict(weights)
+    entries: dict[int, dict[str, Any]] = {}
+    for key, value in tensors.items():
+        if key.startswith("optimizer."):
+            _, number, name = key.split(".", 2)
+            entries.setdefault(int(number), {})[name] = value
+    for key, value in state.pop("optimizer_scalars").items():
+        number, name = key.split(".", 1)
+        entries.setdefault(int(number), {})[name] = value
+    optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
+    return state
+
+
+def check_same_run(folder: Path, config: dict[str, Any]) -> None:
+    """Refuse to resume a run whose settings differ; name each difference."""
+    before = read_json(folder / "config.json")
+    differences = [
+        f"{key}: was {before.get(section, {}).get(key)!r}, now {config[section].get(key)!r}"
+        for section in ("settings", "data")
+        for key in sorted({*before.get(section, {}), *config[section]})
+        if before.get(section, {}).get(key) != config[section].get(key)
+    ]
+    if differences:
+        raise SarbError(f"{folder}: cannot resume, the settings differ:\n  " + "\n  ".join(differences))
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    """Write ``config.json``: all that is needed to repeat the run."""
+    write_json(folder / "config.json", config)

@@ -1,0 +1,141 @@
+"""Scores: what a model says about every image and category. Needs no torch."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sarb.errors import DataError
+from sarb.files import atomic_write
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Logits of N images and C categories.
+
+    Args:
+        logits: (N, C); stored as float32 and read-only. Probability 0.5 is logit 0.
+        categories: C distinct names.
+        paths: N image paths as the user wrote them; generated ``"0"``, ``"1"`` … when left out.
+
+    >>> Scores([[0.0, 2.0]], ["cat", "dog"], ["a.jpg"]).top(1)
+    [[('dog', 0.8807970779778823)]]
+    """
+
+    logits: NDArray[np.float32]
+    categories: tuple[str, ...]
+    paths: tuple[str, ...] = field(default=())
+
+    def __init__(self, logits: ArrayLike, categories: Sequence[str], paths: Sequence[str | Path] | None = None) -> None:
+        array = np.asarray(logits, np.float32).view()
+        if array.ndim != 2:
+            raise DataError(f"scores must be a matrix (images × categories), got shape {array.shape}")
+        array.setflags(write=False)
+        names = tuple(str(name) for name in categories)
+        places = tuple(str(path) for path in paths) if paths is not None else tuple(map(str, range(len(array))))
+        if array.shape != (len(places), len(names)):
+            raise DataError(
+                f"scores have shape {array.shape}, but there are {len(places)} paths and {len(names)} categories"
+            )
+        if len(set(names)) != len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise DataError(f"category names occur twice: {', '.join(twice)}")
+        object.__setattr__(self, "logits", array)
+        object.__setattr__(self, "categories", names)
+        object.__setattr__(self, "paths", places)
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """(N, C) sigmoid(logits) = 1 / (1 + exp(−x)); exp sees only negative numbers, so nothing overflows."""
+        decay = np.exp(-np.abs(self.logits.astype(np.float64)))
+        return np.where(self.logits >= 0, 1 / (1 + decay), decay / (1 + decay))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, C)."""
+        return self.logits.shape[0], self.logits.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.logits)
+
+    def __repr__(self) -> str:
+        return f"Scores({self.shape[0]} images × {self.shape[1]} categories)"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Scores)
+            and self.categories == other.categories
+            and self.paths == other.paths
+            and np.array_equal(self.logits, other.logits)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.categories, self.paths, self.logits.tobytes()))
+
+    def take(self, index: ArrayLike) -> Scores:
+        """Return the rows ``index`` (integers or a mask), in that order."""
+        rows = np.arange(len(self))[np.asarray(index)]
+        return Scores(self.logits[rows], self.categories, [self.paths[row] for row in rows])
+
+    def top(self, k: int) -> list[list[tuple[str, float]]]:
+        """Per image the ``k`` most probable categories as ``(name, probability)``, most probable first."""
+        if k < 1:
+            raise DataError(f"top k must be at least 1, got {k}")
+        order = np.argsort(-self.logits, axis=1, kind="stable")[:, :k]
+        chosen = np.take_along_axis(self.probabilities, order, axis=1)
+        return [
+            [(self.categories[column], float(value)) for column, value in zip(columns, values, strict=True)]
+            for columns, values in zip(order, chosen, strict=True)
+        ]
+
+    def to_csv(self, path: str | Path | None = None, top_k: int | None = None, threshold: float | None = None) -> str:
+        """Return the table as CSV text, and write it to ``path`` if given.
+
+        Wide by default: ``file_name`` and one column of probabilities per category. With ``top_k`` and/or
+        ``threshold`` (a probability) long: ``file_name,label,probability``, only the labels that pass.
+        """
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        if top_k is None and threshold is None:
+            writer.writerow(["file_name", *self.categories])
+            for place, row in zip(self.paths, self.probabilities, strict=True):
+                writer.writerow([place, *(f"{value:.6g}" for value in row)])
+        else:
+            writer.writerow(["file_name", "label", "probability"])
+            writer.writerows(self._passing(top_k, threshold))
+        if path is not None:
+            with atomic_write(path) as file:
+                file.write(buffer.getvalue())
+        return buffer.getvalue()
+
+    def _passing(self, top_k: int | None, threshold: float | None) -> list[tuple[str, str, str]]:
+        """Rows of the long form."""
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise DataError(f"threshold is a probability between 0 and 1, got {threshold}")
+        least = 0.0 if threshold is None else threshold
+        ranked = self.top(max(1, len(self.categories)) if top_k is None else top_k)
+        return [
+            (place, name, f"{value:.6g}")
+            for place, row in zip(self.paths, ranked, strict=True)
+            for name, value in row
+            if value >= least
+        ]
+
+    def save(self, path: str | Path) -> None:
+        """Write an ``.npz`` that needs no pickle to read."""
+        with atomic_write(path, "wb") as file:
+            np.savez_compressed(
+                file, logits=self.logits, categories=np.array(self.categories), paths=np.array(self.paths)
+            )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Scores:
+        """Read what :meth:`save` wrote."""
+        with np.load(path, allow_pickle=False) as stored:
+            return cls(stored["logits"], stored["categories"].tolist(), stored["paths"].tolist())

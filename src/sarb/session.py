@@ -1,0 +1,197 @@
+"""What the sub-commands do, in terms of the library: load, hide, fit, evaluate, write."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sarb.errors import ConfigError, ImageError, SarbError, unknown_name
+from sarb.files import atomic_write, read_json, write_json
+from sarb.registry import BACKBONES, METHODS, NETWORKS
+from sarb.report import Report, write_report
+from sarb.rows import ROWS, Row
+
+
+def train_session(
+    *,
+    recipe: str | None,
+    source: str | None,
+    data_options: Mapping[str, str],
+    row: str | None,
+    known: float,
+    mask_seed: int | None,
+    seed: int,
+    out: Path | None,
+    valid: float | None,
+    init: Path | None,
+    resume: bool,
+    assignments: Sequence[str],
+    given: Mapping[str, Any],
+    quiet: bool,
+) -> tuple[Path, Report]:
+    """Everything behind ``sarb train``; returns the run folder and the test report."""
+    from sarb.data import load
+    from sarb.settings import read_recipe, resolve
+    from sarb.train import fit
+
+    options = merge_options(row, assignments, given)
+    content = read_recipe(recipe)
+    settings = resolve(recipe, **options)  # settings are checked before any data are read
+    described = {key: value for key, value in content.get("data", {}).items() if not isinstance(value, dict)}
+    source = source or described.pop("source", None)
+    described.pop("source", None)
+    if source is None:
+        raise ConfigError(["no data: add --data SRC, e.g. --data demo or --data labels.csv"])
+    data_options = {**described, **data_options}
+    data = load(source, **data_options)
+    mask = seed if mask_seed is None else mask_seed
+    training = data.train.hide(known, mask) if known < 1 else data.train
+    folder = out or Path("runs") / f"{data.name}-{settings.method}-{round(100 * known)}"
+    record = {"source": source, "options": dict(data_options), "known": known, "mask_seed": mask, "command": shlex.join(["sarb", *sys.argv[1:]])}
+    if resume and (folder / "config.json").is_file():
+        record["command"] = read_json(folder / "config.json")["data"].get("command", record["command"])
+    if valid is None and data.valid is not None:
+        held: Any = data.valid.hide(known, mask + 1) if known < 1 else data.valid
+    else:
+        held = valid
+    model = fit(training, recipe=recipe, seed=seed, out=folder, valid=held, init=init, resume=resume, progress=not quiet, record=record, **options)
+    return folder, finish(folder, model, data.test, cache=_was_cached(folder))
+
+
+def _was_cached(folder: Path) -> bool:
+    return bool(read_json(folder / "config.json").get("cached"))
+
+
+def finish(folder: Path, model: Any, test: Any, cache: bool = False) -> Report:
+    """Test the last model (and the best on validation, if there is one), write scores, metrics and report."""
+    from sarb.model import load_model
+    from sarb.predict import match_categories, predict
+
+    test = match_categories(model, test)
+    scores = predict(model, test, cache=cache)
+    report = Report.of(scores, test.labels)
+    metrics: dict[str, Any] = dict(report.metrics)
+    if (folder / "best").is_dir():
+        metrics["best"] = Report.of(predict(load_model(folder / "best"), test, cache=cache), test.labels).metrics
+    scores.save(folder / "scores.npz")
+    type(test.labels)(test.labels.values, test.categories, [str(path) for path in test.paths]).save(folder / "test_labels.npz")
+    report.save(folder)
+    write_json(folder / "metrics.json", metrics)
+    write_report(folder)
+    return report
+
+
+def merge_options(row: str | None, assignments: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for ``fit`` from a row name, ``--set`` and flags, the later ones winning; all errors at once."""
+    from sarb.settings import parse_assignment
+
+    problems: list[str] = []
+    if row is not None and row not in ROWS:
+        problems.append(unknown_name("row", row, ROWS))
+    chosen = ROWS.get(row, Row("", "")) if row is not None else Row("", "")
+    options: dict[str, Any] = {"method_options": dict(chosen.method_options), "network_options": dict(chosen.network_options)}
+    options |= {"backbone_options": {}, "lr_scale": {}}
+    options |= {key: value for key, value in (("network", chosen.network), ("method", chosen.method)) if value}
+    homes = {"method": "method_options", "network": "network_options", "backbone": "backbone_options", "lr": "lr_scale"}
+    for text in assignments:
+        try:
+            section, key, value = parse_assignment(text)
+        except ConfigError as error:
+            problems += error.problems
+            continue
+        if section in homes:
+            options[homes[section]][key] = value
+        else:
+            options[key] = value
+    if problems:
+        raise ConfigError(problems)
+    return {**options, **{key: value for key, value in given.items() if value is not None}}
+
+
+def evaluate_session(run: Path, source: str | None, data_options: Mapping[str, str], split: str, **options: Any) -> Report:
+    """Everything behind ``sarb evaluate``."""
+    from sarb.data import load
+    from sarb.model import load_model
+    from sarb.predict import evaluate
+
+    model = load_model(run)
+    if source is None:
+        config = run / "config.json"
+        stored = read_json(config).get("data", {}) if config.is_file() else {}
+        if "source" not in stored:
+            raise ConfigError([f"{run}: does not say which data it was trained on; add --data SRC"])
+        source, data_options = stored["source"], {**stored["options"], **data_options}
+    data = load(source, **data_options)
+    splits = {"train": data.train, "valid": data.valid, "test": data.test}
+    if split not in splits:
+        raise ConfigError([unknown_name("split", split, splits)])
+    chosen = splits[split]
+    if chosen is None or not len(chosen):
+        raise SarbError(f"{source}: has no images in split '{split}'")
+    return evaluate(model, chosen, **options)
+
+
+def predict_session(
+    run: Path, images: Sequence[Path], out: Path | None, top_k: int | None, threshold: float | None, as_json: bool, **options: Any
+) -> list[tuple[str, str]]:  # fmt: skip
+    """Everything behind ``sarb predict``; returns the images that could not be read."""
+    from sarb.data.images import find_images
+    from sarb.model import load_model
+    from sarb.predict import predict
+
+    files = find_images(images)
+    skipped: list[tuple[str, str]] = []
+    scores = predict(load_model(run), files, progress=len(files) > 1, skipped=skipped, **options)
+    if not len(scores):
+        raise ImageError("\n".join(reason for _, reason in skipped))
+    for _, reason in skipped:
+        print(f"sarb: skipped: {reason}", file=sys.stderr)
+    if out is not None:
+        scores.to_csv(out, top_k=top_k, threshold=threshold)
+        if skipped:
+            _write_errors(out.with_name(out.name + ".errors.csv"), skipped)
+    chosen = [
+        [(label, p) for label, p in ranked[:top_k] if p >= (threshold or 0)]
+        for ranked in scores.top(len(scores.categories) if threshold is not None else (top_k or 5))
+    ]
+    if as_json:
+        rows = [{"file_name": path, "labels": dict(found)} for path, found in zip(scores.paths, chosen, strict=True)]
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+    elif out is None:
+        for path, found in zip(scores.paths, chosen, strict=True):
+            print(f"{path}: " + (", ".join(f"{label} {p:.2f}" for label, p in found) or "nothing above the threshold"))
+    else:
+        print(f"{len(scores):,} images labelled in {out}", file=sys.stderr)
+    return skipped
+
+
+def _write_errors(path: Path, skipped: Sequence[tuple[str, str]]) -> None:
+    with atomic_write(path) as file:
+        writer = csv.writer(file)
+        writer.writerow(["file_name", "reason"])
+        writer.writerows(skipped)
+
+
+def listing(what: str) -> dict[str, str]:
+    """Name -> one line of description."""
+    if what == "rows":
+        return {name: _describe(row) for name, row in ROWS.items()}
+    if what == "recipes":
+        from sarb.settings import RECIPES, recipe_names
+
+        return {name: (RECIPES / f"{name}.toml").read_text(encoding="utf-8").split("\n")[0].lstrip("# ") for name in recipe_names()}
+    from sarb.data import DATASETS
+    from sarb.registry import summary
+
+    registry = {"methods": METHODS, "networks": NETWORKS, "backbones": BACKBONES, "datasets": DATASETS}[what]
+    return {name: summary(target) for name, target in registry.items()}
+
+
+def _describe(row: Row) -> str:
+    options = {**{f"network.{k}": v for k, v in row.network_options.items()}, **{f"method.{k}": v for k, v in row.method_options.items()}}
+    return f"network {row.network}, method {row.method}" + "".join(f", {key}={value}" for key, value in options.items())

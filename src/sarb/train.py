@@ -1,0 +1,327 @@
+"""The only training loop. It knows no method: it sums named terms, steps, logs, saves."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from sarb.data.dataset import Dataset
+from sarb.errors import ConfigError, SarbError, unknown_name
+from sarb.labels import LabelMatrix
+from sarb.loader import Batch, Batches, CachedMaps, Pictures, Source, make_loader
+from sarb.methods.base import Method
+from sarb.metrics import evaluate as measure
+from sarb.model import Model, build_network, load_model
+from sarb.optim import OPTIMIZERS, SCHEDULES, check_parts, parameter_groups, part_of, schedule_factor
+from sarb.predict import infer
+from sarb.progress import Progress
+from sarb.registry import METHODS, find
+from sarb.run import check_same_run, has_checkpoint, load_checkpoint, save_checkpoint, versions, write_config, write_rows
+from sarb.settings import Settings, resolve
+
+
+def fit(
+    train: Dataset,
+    *,
+    method: str = "sarb",
+    network: str = "ssgrl",
+    backbone: str = "efficientnet_lite0",
+    seed: int = 0,
+    out: str | Path | None = None,
+    valid: float | Dataset | None = None,
+    words: str | Path | None = None,
+    init: str | Path | Model | None = None,
+    resume: bool = False,
+    patience: int | None = None,
+    method_options: Mapping[str, Any] | None = None,
+    network_options: Mapping[str, Any] | None = None,
+    backbone_options: Mapping[str, Any] | None = None,
+    recipe: str | Path | None = None,
+    progress: bool = True,
+    record: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Model:
+    """Train a network on partial labels and return the model of the last epoch.
+
+    Args:
+        train: images with labels in {-1, 0, +1}; hide some first with ``train.hide(known, seed)``.
+        method: a key of ``METHODS``.
+        network: a key of ``NETWORKS``.
+        backbone: a key of ``BACKBONES``.
+        seed: of weights, order, augmentation, blending; the same seed gives the same model.
+        out: run folder to write; None writes nothing.
+        valid: share of the training images (or a Dataset) for validation after each epoch.
+        words: GloVe-format file of word vectors; names it lacks get a learned embedding.
+        init: model or folder to start from.
+        resume: continue the run in ``out`` from its last finished epoch.
+        patience: stop when the validation mAP has not risen for so many epochs.
+        method_options: keyword arguments of the method, e.g. ``{"alpha": 0.5}``.
+        network_options: of the network, e.g. ``{"csrl": "sam"}``.
+        backbone_options: ``train_stages``, ``weights``, ``frozen_norms``.
+        recipe: name or file of a recipe with the defaults; None takes the one for this machine.
+        progress: talk to stderr.
+        record: facts about the data source to keep in ``config.json``.
+        options: any other setting of :class:`sarb.settings.Settings`: epochs, batch_size, lr, image_size, …
+    """
+    talk = Progress(progress)
+    settings = resolve(
+        recipe, method=method, network=network, backbone=backbone, seed=seed, patience=patience, words=words,
+        method_options=method_options, network_options=network_options, backbone_options=backbone_options, **options,
+    )  # fmt: skip
+    if patience is not None and not valid:
+        raise ConfigError(["patience needs a validation split: add valid=0.1 (--valid 0.1)"])
+    training = _Training(train, settings, valid, init, talk)
+    folder = Path(out) if out is not None else None
+    config = {
+        "settings": settings.as_dict(),
+        "data": {"name": train.name, "images": len(train), "known_share": train.labels.known_share,
+                 "labels": train.labels.fingerprint(), "valid": valid if isinstance(valid, float) else None, **(record or {})},
+        "categories": list(train.categories), "versions": versions(),
+        "threads": torch.get_num_threads(), "device": str(training.device), "cached": training.cached,
+    }  # fmt: skip
+    if folder is not None:
+        training.open(folder, config, resume)
+    elif resume:
+        raise ConfigError(["resume needs the run folder: give out=DIR (--out DIR)"])
+    training.run(folder)
+    return training.model
+
+
+@dataclass
+class _State:
+    """Bookkeeping that a resume brings back."""
+
+    epoch: int = 0
+    best: float = -math.inf
+    best_epoch: int = -1
+    log: list[dict[str, Any]] = field(default_factory=list)
+    steps: list[float] = field(default_factory=list)
+
+
+class _Training:
+    """One run: data, method, optimiser and state."""
+
+    def __init__(
+        self, train: Dataset, settings: Settings, valid: float | Dataset | None, init: str | Path | Model | None, talk: Progress
+    ) -> None:
+        from accelerate import Accelerator
+
+        self.settings, self.talk, self.state = settings, talk, _State()
+        self.accelerator = Accelerator(cpu=settings.device == "cpu", mixed_precision=settings.precision)
+        self.device = self.accelerator.device
+        torch.manual_seed(settings.seed)
+        rows, held = _split(train, valid, settings.seed)
+        self.train, self.valid = train.take(rows), (valid if isinstance(valid, Dataset) else train.take(held))
+        self.model = _make_model(self.train, settings, init)
+        kind = find("method", METHODS, settings.method)
+        try:
+            self.method: Method = kind(self.model.network, **settings.method_options)
+        except TypeError as error:
+            raise ConfigError([f"method '{settings.method}': {error}"]) from error
+        self.method.to(self.device)
+        self.cached = _use_cache(settings, self.method, self.device)
+        self.method.prepare(self.train.labels)
+        self._sources(train, rows, held)
+        check_parts(settings.lr_scale, {"blend", *self.model.network.parts(), "words", "csrl", "graph", "project", "classifier"})
+        self.initial = {key: value.clone() for key, value in self.method.state_dict().items()} if self.method.rounds > 1 else {}
+        self._optimise()
+
+    def _sources(self, whole: Dataset, rows: np.ndarray[Any, Any], held: np.ndarray[Any, Any]) -> None:
+        """Where batches come from: the cache (over the whole set, so that a new split needs no new cache) or the files."""
+        from sarb.data.images import TrainTransform
+
+        plain, settings = self.model.transform, self.settings
+        backbone = self.model.network.backbone
+        self.source: Source
+        self.plain: Source
+        self.held: Source
+        if self.cached:
+            from sarb.features import cached_features
+
+            options = {"device": self.device, "workers": settings.workers, "progress": self.talk}
+            activations = cached_features(backbone, whole, plain, **options)
+            self.source = self.plain = CachedMaps(activations, self.train.labels.values, rows)
+            if self.valid.root == whole.root and len(held):
+                self.held = CachedMaps(activations, self.valid.labels.values, held)
+            elif len(self.valid):
+                self.held = CachedMaps(cached_features(backbone, self.valid, plain, **options), self.valid.labels.values)
+            return
+        augment = TrainTransform(settings.image_size, backbone.mean, backbone.std)
+        views = {"train": augment if settings.augment else plain, "plain": plain}
+        self.source = Pictures(self.train.paths, self.train.labels.values, [views[name] for name in self.method.views], settings.seed)
+        self.plain = Pictures(self.train.paths, self.train.labels.values, [plain])
+        self.held = Pictures(self.valid.paths, self.valid.labels.values, [plain])
+
+    def _optimise(self) -> None:
+        settings = self.settings
+        groups = parameter_groups(self.method, settings.lr, settings.lr_scale, settings.weight_decay)
+        optimizer = OPTIMIZERS[settings.optimizer](groups, betas=(0.9, 0.999))  # type: ignore[call-arg]
+        self.wrapped, self.optimizer = self.accelerator.prepare(self.method, optimizer)
+
+    def open(self, folder: Path, config: dict[str, Any], resume: bool) -> None:
+        """Start the run folder, or take up the run that is in it."""
+        if resume and has_checkpoint(folder):
+            check_same_run(folder, config)
+            stored = load_checkpoint(folder, self.method, self.optimizer)
+            self.state = _State(**stored)
+            self.talk.say(f"resuming {folder} after epoch {self.state.epoch - 1}")
+            return
+        if resume and folder.exists() and any(folder.iterdir()):
+            self.talk.say(f"{folder}: no finished epoch to resume from, starting at the first")
+        elif has_checkpoint(folder):
+            raise SarbError(f"{folder}: holds a run already; continue it with resume=True (--resume) or choose another folder")
+        write_config(folder, config)
+        self.train.labels.save(folder / "labels.npz")
+
+    def run(self, folder: Path | None) -> None:
+        """All epochs of all rounds, then the final model."""
+        settings, state = self.settings, self.state
+        total = settings.epochs * self.method.rounds
+        while state.epoch < total and not self._patience_over():
+            if state.epoch and state.epoch % settings.epochs == 0:
+                self._new_round()
+            started = time.perf_counter()
+            row = self._epoch(state.epoch)
+            row |= self._validate(folder)
+            row["seconds"] = round(time.perf_counter() - started, 2)
+            state.log.append(row)
+            state.epoch += 1
+            self._tell(row, total)
+            if folder is not None and self.accelerator.is_main_process:
+                save_checkpoint(folder, self.method, self.optimizer, vars(state))
+                write_rows(folder / "log.csv", state.log)
+                write_rows(folder / "steps.csv", _step_rows(state))
+        self.model.network.eval()
+        if folder is not None and self.accelerator.is_main_process:
+            from sarb.report.card import model_card
+
+            self.model.save(folder / "model", model_card(self.model, settings.as_dict(), self.train.labels))
+
+    def _patience_over(self) -> bool:
+        patience = self.settings.patience
+        return patience is not None and self.state.best_epoch >= 0 and self.state.epoch - self.state.best_epoch > patience
+
+    def _new_round(self) -> None:
+        """Train again from re-initialised weights; what the method remembers outside the network stays."""
+        network = {key: value for key, value in self.initial.items() if key.startswith("network.")}
+        self.method.load_state_dict({**self.method.state_dict(), **network})
+        self._optimise()
+
+    def _epoch(self, epoch: int) -> dict[str, Any]:
+        settings, method = self.settings, self.method
+        # All randomness of an epoch follows from (seed, epoch), so a resumed run repeats it exactly.
+        torch.manual_seed(int(np.random.SeedSequence([settings.seed, epoch, self.accelerator.process_index]).generate_state(1)[0]))
+        method.train()
+        method.begin_epoch(epoch, self._plain_batches)
+        rank, world = self.accelerator.process_index, self.accelerator.num_processes
+        batches = Batches(len(self.source), settings.batch_size, epoch, settings.seed, rank, world)
+        sums: dict[str, float] = {}
+        with self.talk.bar(f"epoch {epoch}", len(batches)) as advance:
+            for number, batch in enumerate(make_loader(self.source, batches, settings.workers)):
+                for term, value in self._step(batch, epoch, number, len(batches)).items():
+                    sums[term] = sums.get(term, 0.0) + value
+                advance(1)
+        row: dict[str, Any] = {"epoch": epoch, **{name: value / len(batches) for name, value in sums.items()}}
+        row["lr"] = max(group["lr"] for group in self.optimizer.param_groups)
+        return {**row, **method.figures(), "known": int(np.count_nonzero(self.train.labels.values))}
+
+    def _step(self, batch: Batch, epoch: int, number: int, count: int) -> dict[str, float]:
+        if batch.failures:
+            raise SarbError(batch.failures[0][1])
+        settings = self.settings
+        self.method.begin_step(epoch + number / count)
+        step = epoch % settings.epochs * count + number
+        factor = schedule_factor(settings.schedule, step, settings.epochs * count, settings.epochs, settings.warmup)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["base_lr"] * factor
+        with self.accelerator.autocast():
+            terms = self.wrapped(batch.to(self.device))
+            loss = sum(terms.values(), torch.zeros((), device=self.device))
+        if not torch.isfinite(loss):
+            parts = ", ".join(f"{name} {value.item():.3g}" for name, value in terms.items())
+            raise SarbError(f"the loss is not finite at epoch {epoch}, step {number} ({parts}); try a smaller lr or clip=1")
+        self.optimizer.zero_grad(set_to_none=True)
+        self.accelerator.backward(loss)
+        if settings.clip > 0:
+            self.accelerator.clip_grad_norm_(self.method.parameters(), settings.clip)
+        self.optimizer.step()
+        self.method.end_step()
+        self.state.steps.append(round(loss.item(), 6))
+        return {"loss": loss.item(), **{f"loss_{name}": value.item() for name, value in terms.items()}}
+
+    def _plain_batches(self) -> Iterable[Batch]:
+        batches = Batches(len(self.plain), self.settings.batch_size)
+        return (batch.to(self.device) for batch in make_loader(self.plain, batches, self.settings.workers))
+
+    def _validate(self, folder: Path | None) -> dict[str, Any]:
+        """Metrics on the known labels of the validation images; remember the best epoch."""
+        if not len(self.valid):
+            return {}
+        network, batches = self.model.network, Batches(len(self.held), self.settings.batch_size)
+        logits, index, _ = infer(network, make_loader(self.held, batches, self.settings.workers))
+        result = measure(logits, self.valid.labels.take(index))
+        if result["mAP"] > self.state.best:
+            self.state.best, self.state.best_epoch = result["mAP"], self.state.epoch
+            if folder is not None and self.accelerator.is_main_process:
+                self.model.save(folder / "best")
+        return {f"valid_{name}": result[name] for name in ("mAP", "mAP_interpolated", "OF1", "CF1")}
+
+    def _tell(self, row: dict[str, Any], total: int) -> None:
+        names = ("loss", "valid_mAP", "alpha", "beta", "completed_ilrb", "completed_plrb")
+        numbers = "  ".join(f"{name} {row[name]:.4g}" for name in names if name in row)
+        left = (total - self.state.epoch) * float(np.mean([entry["seconds"] for entry in self.state.log]))
+        self.talk.say(f"epoch {row['epoch']}  {numbers}  {row['seconds']:.1f} s, about {left:.0f} s left")
+
+
+def _step_rows(state: _State) -> list[dict[str, Any]]:
+    """Rows of ``steps.csv``; all epochs have the same number of steps."""
+    count = len(state.steps) // state.epoch
+    return [{"step": step, "epoch": step // count, "loss": loss} for step, loss in enumerate(state.steps)]
+
+
+def _make_model(train: Dataset, settings: Settings, init: str | Path | Model | None) -> Model:
+    """A fresh model for these categories, or the one to start from (its categories must match)."""
+    if init is not None:
+        model = init if isinstance(init, Model) else load_model(init)
+        if model.categories != train.categories:
+            raise SarbError(f"init: the model knows {len(model.categories)} categories, the data have {len(train.categories)}; they must be the same")
+        return model
+    config = settings.network_config()
+    graph = torch.from_numpy(train.labels.cooccurrence(settings.graph_smoothing, settings.graph_counts)).float()
+    words = None
+    if settings.words is not None:
+        from sarb.data.words import word_vectors
+
+        vectors, found = word_vectors(settings.words, train.categories)
+        words = (torch.from_numpy(vectors), torch.from_numpy(found))
+        config["network_options"] = {**config["network_options"], "word_dim": vectors.shape[1]}
+    network = build_network(len(train.categories), **config, weights=settings.backbone_options.get("weights", "default"), graph=graph, words=words)
+    return Model(network, train.categories, config)
+
+
+def _split(train: Dataset, valid: float | Dataset | None, seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Rows to train on and rows to validate on; labels were hidden before, so validation labels stay hidden too."""
+    everything = np.arange(len(train))
+    if not isinstance(valid, (int, float)) or valid <= 0:
+        return everything, everything[:0]
+    if valid >= 1:
+        raise ConfigError([f"valid is a share of the training images below 1, got {valid}"])
+    order = np.random.RandomState(seed).permutation(len(train))
+    count = max(1, round(valid * len(train)))
+    return np.sort(order[count:]), np.sort(order[:count])
+
+
+def _use_cache(settings: Settings, method: Method, device: torch.device) -> bool:
+    """Cache when asked, or on a CPU when it is possible and augmentation was not asked for."""
+    possible = method.cacheable and method.views == ("train",) and not settings.augment
+    if settings.cache is True and not possible:
+        reason = "augmentation is on (augment=True)" if settings.augment else f"method '{settings.method}' mixes pixels or needs paired views"
+        raise ConfigError([f"the feature cache cannot be used: {reason}"])
+    return possible and settings.cache is not False and (settings.cache is True or device.type == "cpu")
