@@ -23,7 +23,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Options = Annotated[list[str] | None, typer.Option("--option", "-o", help="Option of the data source, key=value; repeatable.", metavar="KEY=VALUE")]
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-o", help="Option of the data source, key=value; repeatable.", metavar="KEY=VALUE"),
+]
 Run = Annotated[Path, typer.Argument(help="Run folder or model folder.", metavar="RUN")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
 Batch = Annotated[int, typer.Option(help="Images per step.")]
@@ -58,12 +61,16 @@ def _pairs(options: list[str] | None) -> dict[str, str]:
     "sarb train --data demo --known 0.1 --out runs/demo",
     "sarb train --data labels.csv -o encoding=binary --method sarb --epochs 15 --out runs/mine",
     'sarb train --data demo --row "Ours w/ SAM" --known 0.1 --out runs/sam',
-    "sarb train coco2014 --data coco:/data/coco --known 0.1 --words glove.txt --set backbone.weights=resnet101.pth --out runs/coco",
+    "sarb train coco2014 --data coco:/data/coco --known 0.1 --set backbone.weights=resnet101.pth --out runs/coco",
     "sarb train --data demo --known 0.1 --out runs/demo --resume",
 ))  # fmt: skip
 def train(
-    recipe: Annotated[str | None, typer.Argument(help="Recipe: a built-in name (see 'sarb list recipes') or a TOML file.")] = None,
-    data: Annotated[str | None, typer.Option(help="Data source: demo, labels.csv, coco:DIR, voc:DIR, vg:DIR.", metavar="SRC")] = None,
+    recipe: Annotated[
+        str | None, typer.Argument(help="Recipe: a built-in name (see 'sarb list recipes') or a TOML file.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Data source: demo, labels.csv, coco:DIR, voc:DIR, vg:DIR.", metavar="SRC")
+    ] = None,
     option: Options = None,
     method: Annotated[str | None, typer.Option(help="How to train; see 'sarb list methods'.")] = None,
     network: Annotated[str | None, typer.Option(help="What to train; see 'sarb list networks'.")] = None,
@@ -81,32 +88,43 @@ def train(
     words: Annotated[Path | None, typer.Option(help="Word vectors in GloVe format.")] = None,
     init: Annotated[Path | None, typer.Option(help="Run or model to start from.", metavar="MODEL")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
-    patience: Annotated[int | None, typer.Option(help="Stop after so many epochs without a better validation mAP.")] = None,
-    cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the feature cache [default: on a CPU, when possible].")] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Stop after so many epochs without a better validation mAP.")
+    ] = None,
+    cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the feature cache.")] = None,
     augment: Annotated[bool | None, typer.Option("--augment/--no-augment", help="Random crops and flips.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that decode images.")] = None,
     precision: Annotated[str | None, typer.Option(help="no (fp32), fp16 or bf16.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting: method.alpha=0.3, network.csrl=sam, lr.csrl=0.1, weight_decay=0; repeatable.", metavar="NAME=VALUE")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="Any setting, e.g. method.alpha=0.3, network.csrl=sam, lr.csrl=0.1.", metavar="NAME=VALUE"
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Train a recogniser from partial labels, test it, write the run folder and its report."""
     from sarb.session import train_session
 
     given = {
-        "epochs": epochs, "batch_size": batch_size, "lr": lr, "image_size": image_size, "cache": cache, "augment": augment,
-        "workers": workers, "precision": precision, "patience": patience, "words": str(words) if words else None,
+        "epochs": epochs, "batch_size": batch_size, "lr": lr, "image_size": image_size, "cache": cache,
+        "augment": augment, "workers": workers, "precision": precision, "patience": patience, "words": words,
         "method": method, "network": network, "backbone": backbone,
     }  # fmt: skip
     folder, report = train_session(
-        recipe=recipe, source=data, data_options=_pairs(option), row=row, known=known, mask_seed=mask_seed, seed=seed, out=out,
-        valid=valid, init=init, resume=resume, assignments=set_ or [], given=given, quiet=quiet,
+        recipe=recipe, source=data, data_options=_pairs(option), row=row, known=known, mask_seed=mask_seed, seed=seed,
+        out=out, valid=valid, init=init, resume=resume, assignments=set_ or [], given=given, quiet=quiet,
     )  # fmt: skip
     if not quiet:
         typer.echo(str(report))
         typer.echo(f"report: {folder / 'report.html'}")
 
 
-@app.command(epilog=_examples("sarb evaluate runs/demo", "sarb evaluate runs/demo --data labels.csv -o encoding=binary --split test --json"))
+@app.command(
+    epilog=_examples(
+        "sarb evaluate runs/demo", "sarb evaluate runs/demo --data labels.csv -o encoding=binary --split test --json"
+    )
+)
 def evaluate(
     run: Run,
     data: Annotated[str | None, typer.Option(help="Data source [default: the run's own].", metavar="SRC")] = None,
@@ -126,7 +144,11 @@ def evaluate(
     typer.echo(json.dumps(report.metrics, indent=2) if as_json else str(report))
 
 
-@app.command(epilog=_examples("sarb predict runs/demo photo.jpg", "sarb predict runs/demo photos/ --out predictions.csv --threshold 0.5"))
+@app.command(
+    epilog=_examples(
+        "sarb predict runs/demo photo.jpg", "sarb predict runs/demo photos/ --out predictions.csv --threshold 0.5"
+    )
+)
 def predict(
     run: Run,
     images: Annotated[list[Path], typer.Argument(help="Image files or folders.", metavar="IMAGES...")],
@@ -169,7 +191,11 @@ def list_(
     from sarb.session import listing
 
     lines = listing(what)
-    typer.echo(json.dumps(lines, indent=2, ensure_ascii=False) if as_json else "\n".join(f"{name:26} {text}" for name, text in lines.items()))
+    typer.echo(
+        json.dumps(lines, indent=2, ensure_ascii=False)
+        if as_json
+        else "\n".join(f"{name:26} {text}" for name, text in lines.items())
+    )
 
 
 class _Terminated(BaseException):
@@ -204,7 +230,9 @@ def _other(error: Exception) -> int:
     if isinstance(error, click.ClickException):
         error.show()
         return 2
-    return _fail(f"sarb: a bug of ours, please report it with the output of --debug: {type(error).__name__}: {error}", 1, error)
+    return _fail(
+        f"sarb: a bug of ours, please report it with the output of --debug: {type(error).__name__}: {error}", 1, error
+    )
 
 
 def _fail(message: str, code: int, error: BaseException | None = None) -> int:

@@ -55,8 +55,8 @@ def cached_features(
 
 
 def _build(
-    file: Path, backbone: Backbone, dataset: Dataset, transform: Any, device: torch.device, batch_size: int, workers: int,
-    progress: Progress,
+    file: Path, backbone: Backbone, dataset: Dataset, transform: Any, device: torch.device, batch_size: int,
+    workers: int, progress: Progress,
 ) -> None:  # fmt: skip
     file.parent.mkdir(parents=True, exist_ok=True)
     source = Pictures(dataset.paths, dataset.labels.values, [lambda image, _: transform(image)])
@@ -64,11 +64,13 @@ def _build(
     shape = (len(dataset), *_activations(backbone, source[[(0, 0)]].images.to(device)).shape[1:])
     size = 2 * int(np.prod(shape))
     free = shutil.disk_usage(file.parent).free
-    progress.say(f"feature cache: {size / 1e6:,.0f} MB for {len(dataset):,} images in {file} ({free / 1e9:,.1f} GB free)")
+    progress.say(
+        f"feature cache: {size / 1e6:,.0f} MB for {len(dataset):,} images in {file} ({free / 1e9:,.1f} GB free)"
+    )
     if size > DISK_SHARE * free:
         raise SarbError(
-            f"{file.parent}: the feature cache needs {size / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free and it may take "
-            f"{DISK_SHARE:.0%} of that. Set SARB_CACHE to a larger disk, or train with cache=False (--no-cache)"
+            f"{file.parent}: the cache needs {size / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free and it may "
+            f"take {DISK_SHARE:.0%} of that. Set SARB_CACHE to a larger disk, or train with cache=False (--no-cache)"
         )
     partial = file.with_name(f".{file.stem}.{os.getpid()}.npy")
     try:
@@ -81,7 +83,7 @@ def _build(
                 advance(len(batch.index))
         array.flush()
         del array
-        os.replace(partial, file)
+        partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)
 

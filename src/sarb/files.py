@@ -18,14 +18,15 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, mode, **({} if "b" in mode else {"encoding": "utf-8", "newline": ""})) as file:
+        text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+        with os.fdopen(handle, mode, **text) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
+        Path(name).chmod(0o666 & ~mask)
+        Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
@@ -45,5 +46,6 @@ def read_json(path: str | Path) -> Any:
 
 def cache_dir() -> Path:
     """Where generated data and features are kept: ``$SARB_CACHE`` or ``~/.cache/sarb``."""
-    root = os.environ.get("SARB_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "sarb")
-    return Path(root).expanduser()
+    chosen = os.environ.get("SARB_CACHE")
+    root = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "sarb"
+    return root.expanduser()

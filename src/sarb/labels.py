@@ -112,13 +112,17 @@ class LabelMatrix:
             raise DataError(f"labels must be a matrix (images × categories), got shape {array.shape}")
         if array.size and not np.isin(array, (PRESENT, ABSENT, UNKNOWN)).all():
             wrong = array[~np.isin(array, (PRESENT, ABSENT, UNKNOWN))][0]
-            raise DataError(f"a label is 1 (present), -1 (absent) or 0 (unknown), got {wrong}; see LabelMatrix.from_codes")
+            raise DataError(
+                f"a label is 1 (present), -1 (absent) or 0 (unknown), got {wrong}; see LabelMatrix.from_codes"
+            )
         array = array.astype(np.int8)
         array.setflags(write=False)
         names = tuple(str(name) for name in categories)
         places = tuple(str(path) for path in paths) if paths is not None else tuple(map(str, range(len(array))))
         if array.shape != (len(places), len(names)):
-            raise DataError(f"labels have shape {array.shape}, but there are {len(places)} paths and {len(names)} categories")
+            raise DataError(
+                f"labels have shape {array.shape}, but there are {len(places)} paths and {len(names)} categories"
+            )
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise DataError(f"category names occur twice: {', '.join(twice)}")
@@ -175,7 +179,8 @@ class LabelMatrix:
     @property
     def known(self) -> NDArray[np.bool_]:
         """(N, C) mask of the entries somebody has said something about."""
-        return self.values != UNKNOWN
+        known: NDArray[np.bool_] = self.values != UNKNOWN
+        return known
 
     @property
     def known_share(self) -> float:
@@ -185,12 +190,12 @@ class LabelMatrix:
     @property
     def positives(self) -> NDArray[np.int64]:
         """(C,) number of images known to show each category."""
-        return np.count_nonzero(self.values == PRESENT, axis=0).astype(np.int64)
+        return np.asarray((self.values == PRESENT).sum(0), np.int64)
 
     @property
     def negatives(self) -> NDArray[np.int64]:
         """(C,) number of images known not to show each category."""
-        return np.count_nonzero(self.values == ABSENT, axis=0).astype(np.int64)
+        return np.asarray((self.values == ABSENT).sum(0), np.int64)
 
     def hide(self, known: float, seed: int = 0) -> LabelMatrix:
         """Keep each entry with probability ``known``, make the others unknown.
@@ -199,7 +204,10 @@ class LabelMatrix:
         the authors' own, so published masks can be compared.
         """
         if not 0 <= known <= 1:
-            raise DataError(f"known is a share between 0 and 1, got {known}" + (f"; did you mean {known / 100:g}?" if 1 < known <= 100 else ""))
+            raise DataError(
+                f"known is a share between 0 and 1, got {known}"
+                + (f"; did you mean {known / 100:g}?" if 1 < known <= 100 else "")
+            )
         keep = np.random.RandomState(seed).random_sample(self.values.shape) < known
         return LabelMatrix(np.where(keep, self.values, UNKNOWN), self.categories, self.paths)
 
@@ -226,7 +234,7 @@ class LabelMatrix:
         given = present.T @ known if counts == "known" else np.repeat(present.sum(0)[:, None], present.shape[1], axis=1)
         rate = present.sum(0) / np.maximum(known.sum(0), 1)
         numerator, denominator = both + smoothing * rate[None, :], given + smoothing
-        graph = np.divide(numerator, denominator, out=np.zeros_like(both), where=denominator > 0)
+        graph: NDArray[np.float64] = np.divide(numerator, denominator, out=np.zeros_like(both), where=denominator > 0)
         graph[self.positives == 0] = 0
         np.fill_diagonal(graph, 1)
         return graph
@@ -242,7 +250,9 @@ class LabelMatrix:
         from sarb.files import atomic_write
 
         with atomic_write(path, "wb") as file:
-            np.savez_compressed(file, values=self.values, categories=np.array(self.categories), paths=np.array(self.paths))
+            np.savez_compressed(
+                file, values=self.values, categories=np.array(self.categories), paths=np.array(self.paths)
+            )
 
     @classmethod
     def load(cls, path: str | Path) -> LabelMatrix:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset as TorchDataset, Sampler
+from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import Dataset as TorchDataset
 
 from sarb.data.images import decode
 from sarb.errors import ImageError
@@ -17,7 +19,8 @@ from sarb.errors import ImageError
 Key = tuple[int, int]  # (epoch, image index): with the seed, all that an augmentation depends on
 
 
-class Batch(NamedTuple):
+@dataclass(frozen=True)
+class Batch:
     """One step's worth of data.
 
     Attributes:
@@ -38,7 +41,8 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> Batch:
         """Move all tensors."""
-        return self._replace(
+        return replace(
+            self,
             images=self.images.to(device, non_blocking=True),
             labels=self.labels.to(device, non_blocking=True),
             index=self.index.to(device, non_blocking=True),
@@ -62,7 +66,7 @@ class Pictures(TorchDataset[Batch]):
     Args:
         sources: N files (or anything else that :func:`sarb.data.images.decode` takes).
         labels: (N, C) in {-1, 0, +1}.
-        transforms: one per view, called as ``transform(image, rng)``; the generator depends on seed, epoch and index only.
+        transforms: one per view, called as ``transform(image, rng)``; the generator follows from seed, epoch, index.
         seed: of the augmentation.
     """
 
@@ -93,7 +97,9 @@ class Pictures(TorchDataset[Batch]):
                 index.append(position)
             except ImageError as error:
                 failures.append((position, str(error)))
-        stacked = tuple(torch.from_numpy(np.stack(view)) for view in zip(*views, strict=True)) or (torch.zeros(0, 3, 1, 1),)
+        stacked = tuple(torch.from_numpy(np.stack(view)) for view in zip(*views, strict=True)) or (
+            torch.zeros(0, 3, 1, 1),
+        )
         labels = torch.from_numpy(self.labels[index])
         return Batch(stacked[0], labels, torch.tensor(index, dtype=torch.long), stacked[1:], failures=tuple(failures))
 

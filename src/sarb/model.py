@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -89,7 +88,9 @@ class Model:
         try:
             network.load_state_dict(load_file(folder / "model.safetensors"))
         except (RuntimeError, SafetensorError, OSError) as error:
-            raise SarbError(f"{folder / 'model.safetensors'}: does not fit its config.json: {str(error).splitlines()[0]}") from error
+            raise SarbError(
+                f"{folder / 'model.safetensors'}: does not fit its config.json: {str(error).splitlines()[0]}"
+            ) from error
         return cls(network.eval(), categories, config)
 
 
@@ -98,11 +99,11 @@ def _replace_folder(source: Path, target: Path) -> None:
     source.chmod(0o755)
     if target.exists():
         old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-        os.replace(target, old / "old")
-        os.replace(source, target)
+        target.replace(old / "old")
+        source.replace(target)
         shutil.rmtree(old)
     else:
-        os.replace(source, target)
+        source.replace(target)
 
 
 def build_network(
@@ -138,4 +139,6 @@ def load_model(path: str | Path) -> Model:
             return Model.load(folder)
     if not path.exists():
         raise SarbError(f"{path}: no such run or model folder")
-    raise SarbError(f"{path}: not a run or model folder (expected model/model.safetensors or model.safetensors with config.json)")
+    raise SarbError(
+        f"{path}: not a run or model folder (expected model/model.safetensors or model.safetensors with config.json)"
+    )

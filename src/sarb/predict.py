@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 
 @torch.inference_mode()
-def infer(network: Network, batches: Iterable[Batch], progress: Any = None) -> tuple[NDArray[np.float32], NDArray[np.int64], list[tuple[int, str]]]:
-    """Run a network over batches: logits (n, C), the image index of each row, and (index, reason) of unreadable images."""
+def infer(
+    network: Network, batches: Iterable[Batch], progress: Any = None
+) -> tuple[NDArray[np.float32], NDArray[np.int64], list[tuple[int, str]]]:
+    """Run a network over batches: logits (n, C), image index of each row, (index, reason) of unreadable images."""
     training = network.training
     network.eval()
     device = next(network.parameters()).device
-    logits, index, failures = [np.zeros((0, network.categories), np.float32)], [np.zeros(0, np.int64)], []
+    logits, index = [np.zeros((0, network.categories), np.float32)], [np.zeros(0, np.int64)]
+    failures: list[tuple[int, str]] = []
     for batch in batches:
         failures += batch.failures
         if len(batch.index):
@@ -66,7 +69,9 @@ def predict(
     talk = Progress(progress)
     if isinstance(images, (str, Path)):
         images = [images]
-    names = list(images.labels.paths) if isinstance(images, Dataset) else [_name(item, i) for i, item in enumerate(images)]
+    names = (
+        list(images.labels.paths) if isinstance(images, Dataset) else [_name(item, i) for i, item in enumerate(images)]
+    )
     source: Source
     if isinstance(images, Dataset) and cache:
         from sarb.features import cached_features
@@ -80,7 +85,9 @@ def predict(
         transform = model.transform
         source = Pictures(sources, np.zeros((len(sources), 0), np.int8), [lambda image, _: transform(image)])
     with talk.bar("predicting", len(names)) as advance:
-        logits, index, failures = infer(model.network, make_loader(source, Batches(len(names), batch_size), workers), advance)
+        logits, index, failures = infer(
+            model.network, make_loader(source, Batches(len(names), batch_size), workers), advance
+        )
     if failures and skipped is None:
         raise ImageError(failures[0][1])
     if skipped is not None:
@@ -102,8 +109,8 @@ def match_categories(model: Model, dataset: Dataset) -> Dataset:
         name = (missing or extra)[0]
         near = did_you_mean(name, extra if missing else missing)
         raise SarbError(
-            f"the data have other categories than the model: {len(missing)} of the model's are missing, {len(extra)} are new "
-            f"('{name}'{near})"
+            f"the data have other categories than the model: {len(missing)} of the model's are missing, {len(extra)} "
+            f"are new ('{name}'{near})"
         )
     order = [dataset.categories.index(name) for name in model.categories]
     labels = type(dataset.labels)(dataset.labels.values[:, order], model.categories, dataset.labels.paths)

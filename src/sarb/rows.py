@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class Row:
     """A row is network × method with options; data set, known share and seed make it a run."""
 
     network: str
     method: str
-    network_options: dict[str, Any] = {}
-    method_options: dict[str, Any] = {}
+    network_options: dict[str, Any] = field(default_factory=dict)
+    method_options: dict[str, Any] = field(default_factory=dict)
 
 
 _FIXED = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -28,6 +30,12 @@ ROWS: dict[str, Row] = {
     "Ours PLRB": Row("ssgrl", "sarb", {}, _ONLY_PLRB),
     "Ours ILRB fixed alpha": Row("ssgrl", "sarb", {}, {**_ONLY_ILRB, "learnable": False, "alpha": 0.5}),
     "Ours PLRB fixed beta": Row("ssgrl", "sarb", {}, {**_ONLY_PLRB, "learnable": False, "beta": 0.5}),
-    **{f"Ours ILRB fixed alpha={x}": Row("ssgrl", "sarb", {}, {**_ONLY_ILRB, "learnable": False, "alpha": x}) for x in _FIXED},
-    **{f"Ours PLRB fixed beta={x}": Row("ssgrl", "sarb", {}, {**_ONLY_PLRB, "learnable": False, "beta": x}) for x in _FIXED},
+    **{
+        f"Ours ILRB fixed alpha={x}": Row("ssgrl", "sarb", {}, {**_ONLY_ILRB, "learnable": False, "alpha": x})
+        for x in _FIXED
+    },
+    **{
+        f"Ours PLRB fixed beta={x}": Row("ssgrl", "sarb", {}, {**_ONLY_PLRB, "learnable": False, "beta": x})
+        for x in _FIXED
+    },
 }

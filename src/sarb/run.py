@@ -38,7 +38,9 @@ def write_rows(path: str | Path, rows: Sequence[dict[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def save_checkpoint(folder: Path, method: torch.nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+def save_checkpoint(
+    folder: Path, method: torch.nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]
+) -> None:
     """Write weights, buffers (prototypes, α, β), optimiser and bookkeeping as one atomic safetensors file."""
     tensors = {f"method.{key}": value.detach().cpu().contiguous() for key, value in method.state_dict().items()}
     scalars: dict[str, float] = {}
@@ -63,7 +65,7 @@ def load_checkpoint(folder: Path, method: torch.nn.Module, optimizer: torch.opti
     file = folder / CHECKPOINT
     try:
         with safe_open(file, framework="pt") as stored:
-            tensors = {key: stored.get_tensor(key) for key in stored.keys()}
+            tensors = {key: stored.get_tensor(key) for key in list(stored.keys())}
             state: dict[str, Any] = json.loads(stored.metadata()["state"])
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise SarbError(f"{file}: cannot be read as a checkpoint ({error}); remove it to start over") from error

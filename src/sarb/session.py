@@ -52,14 +52,31 @@ def train_session(
     mask = seed if mask_seed is None else mask_seed
     training = data.train.hide(known, mask) if known < 1 else data.train
     folder = out or Path("runs") / f"{data.name}-{settings.method}-{round(100 * known)}"
-    record = {"source": source, "options": dict(data_options), "known": known, "mask_seed": mask, "command": shlex.join(["sarb", *sys.argv[1:]])}
+    record = {
+        "source": source,
+        "options": dict(data_options),
+        "known": known,
+        "mask_seed": mask,
+        "command": shlex.join(["sarb", *sys.argv[1:]]),
+    }
     if resume and (folder / "config.json").is_file():
         record["command"] = read_json(folder / "config.json")["data"].get("command", record["command"])
     if valid is None and data.valid is not None:
         held: Any = data.valid.hide(known, mask + 1) if known < 1 else data.valid
     else:
         held = valid
-    model = fit(training, recipe=recipe, seed=seed, out=folder, valid=held, init=init, resume=resume, progress=not quiet, record=record, **options)
+    model = fit(
+        training,
+        recipe=recipe,
+        seed=seed,
+        out=folder,
+        valid=held,
+        init=init,
+        resume=resume,
+        progress=not quiet,
+        record=record,
+        **options,
+    )
     return folder, finish(folder, model, data.test, cache=_was_cached(folder))
 
 
@@ -79,7 +96,9 @@ def finish(folder: Path, model: Any, test: Any, cache: bool = False) -> Report:
     if (folder / "best").is_dir():
         metrics["best"] = Report.of(predict(load_model(folder / "best"), test, cache=cache), test.labels).metrics
     scores.save(folder / "scores.npz")
-    type(test.labels)(test.labels.values, test.categories, [str(path) for path in test.paths]).save(folder / "test_labels.npz")
+    type(test.labels)(test.labels.values, test.categories, [str(path) for path in test.paths]).save(
+        folder / "test_labels.npz"
+    )
     report.save(folder)
     write_json(folder / "metrics.json", metrics)
     write_report(folder)
@@ -94,7 +113,10 @@ def merge_options(row: str | None, assignments: Sequence[str], given: Mapping[st
     if row is not None and row not in ROWS:
         problems.append(unknown_name("row", row, ROWS))
     chosen = ROWS.get(row, Row("", "")) if row is not None else Row("", "")
-    options: dict[str, Any] = {"method_options": dict(chosen.method_options), "network_options": dict(chosen.network_options)}
+    options: dict[str, Any] = {
+        "method_options": dict(chosen.method_options),
+        "network_options": dict(chosen.network_options),
+    }
     options |= {"backbone_options": {}, "lr_scale": {}}
     options |= {key: value for key, value in (("network", chosen.network), ("method", chosen.method)) if value}
     homes = {"method": "method_options", "network": "network_options", "backbone": "backbone_options", "lr": "lr_scale"}
@@ -113,7 +135,9 @@ def merge_options(row: str | None, assignments: Sequence[str], given: Mapping[st
     return {**options, **{key: value for key, value in given.items() if value is not None}}
 
 
-def evaluate_session(run: Path, source: str | None, data_options: Mapping[str, str], split: str, **options: Any) -> Report:
+def evaluate_session(
+    run: Path, source: str | None, data_options: Mapping[str, str], split: str, **options: Any
+) -> Report:
     """Everything behind ``sarb evaluate``."""
     from sarb.data import load
     from sarb.model import load_model
@@ -137,8 +161,14 @@ def evaluate_session(run: Path, source: str | None, data_options: Mapping[str, s
 
 
 def predict_session(
-    run: Path, images: Sequence[Path], out: Path | None, top_k: int | None, threshold: float | None, as_json: bool, **options: Any
-) -> list[tuple[str, str]]:  # fmt: skip
+    run: Path,
+    images: Sequence[Path],
+    out: Path | None,
+    top_k: int | None,
+    threshold: float | None,
+    as_json: bool,
+    **options: Any,
+) -> list[tuple[str, str]]:
     """Everything behind ``sarb predict``; returns the images that could not be read."""
     from sarb.data.images import find_images
     from sarb.model import load_model
@@ -184,7 +214,10 @@ def listing(what: str) -> dict[str, str]:
     if what == "recipes":
         from sarb.settings import RECIPES, recipe_names
 
-        return {name: (RECIPES / f"{name}.toml").read_text(encoding="utf-8").split("\n")[0].lstrip("# ") for name in recipe_names()}
+        return {
+            name: (RECIPES / f"{name}.toml").read_text(encoding="utf-8").split("\n")[0].lstrip("# ")
+            for name in recipe_names()
+        }
     from sarb.data import DATASETS
     from sarb.registry import summary
 
@@ -193,5 +226,8 @@ def listing(what: str) -> dict[str, str]:
 
 
 def _describe(row: Row) -> str:
-    options = {**{f"network.{k}": v for k, v in row.network_options.items()}, **{f"method.{k}": v for k, v in row.method_options.items()}}
+    options = {
+        **{f"network.{k}": v for k, v in row.network_options.items()},
+        **{f"method.{k}": v for k, v in row.method_options.items()},
+    }
     return f"network {row.network}, method {row.method}" + "".join(f", {key}={value}" for key, value in options.items())

@@ -102,7 +102,9 @@ def read_recipe(recipe: str | Path | None) -> dict[str, dict[str, Any]]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError([f"{file}: not valid TOML: {error}"]) from error
     wrong = [unknown_name(f"section in {file}:", name, SECTIONS) for name in content if name not in SECTIONS]
-    wrong += [f"{file}: '{name}' must be a table [{name}]" for name, value in content.items() if not isinstance(value, dict)]
+    wrong += [
+        f"{file}: '{name}' must be a table [{name}]" for name, value in content.items() if not isinstance(value, dict)
+    ]
     if wrong:
         raise ConfigError(wrong)
     return content
@@ -120,7 +122,7 @@ def _has_gpu() -> bool:
 
 
 def section(content: Mapping[str, Any], name: str, chosen: str, owner: str | None = None) -> dict[str, Any]:
-    """Values of ``[name]`` that hold for ``chosen``: plain ones if the recipe's own choice is the same, ``[name.chosen]`` on top."""
+    """Values of ``[name]`` for ``chosen``: plain ones if the recipe chose the same, then ``[name.chosen]``."""
     table = content.get(name, {})
     plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
     return {**(plain if owner in (None, chosen) else {}), **table.get(chosen, {})}
@@ -131,7 +133,9 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
     content = read_recipe(recipe)
     train = {key: value for key, value in content.get("train", {}).items() if not isinstance(value, dict)}
     given = {key: value for key, value in given.items() if value is not None}
-    names = {key: str(given.get(key, train.get(key, getattr(Settings, key)))) for key in ("method", "network", "backbone")}
+    names = {
+        key: str(given.get(key, train.get(key, getattr(Settings, key)))) for key in ("method", "network", "backbone")
+    }
     options: dict[str, Any] = {
         f"{key}_options": {**section(content, key, names[key], train.get(key)), **given.pop(f"{key}_options", {})}
         for key in names
@@ -144,7 +148,8 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
     if problems:
         raise ConfigError(problems)
     floats = {f.name for f in dataclasses.fields(Settings) if f.type == "float"}
-    return Settings(**{key: float(value) if key in floats else value for key, value in values.items()}, **options)
+    values = {key: float(value) if key in floats else value for key, value in values.items()}
+    return Settings(**values, **options)
 
 
 def _check_values(values: Mapping[str, Any]) -> list[str]:
@@ -183,8 +188,7 @@ def _check_names(names: Mapping[str, str], options: Mapping[str, Mapping[str, An
         known = option_names(key, names[key])
         for option in options[f"{key}_options"]:
             if option not in known:
-                problems.append(unknown_name(f"option {key}.{option} of {key}", names[key], []).split(". Available")[0]
-                                + f".{did_you_mean(option, known)} Available: {', '.join(sorted(known))}")  # fmt: skip
+                problems.append(unknown_name(f"{key} option of {names[key]}:", option, known))
     return problems
 
 
@@ -205,7 +209,7 @@ def parse_assignment(text: str) -> tuple[str, str, Any]:
         raise ConfigError([f"--set {text}: expected name=value, e.g. --set method.alpha=0.3"])
     where, _, key = name.strip().rpartition(".")
     if (where or "train") not in SECTIONS:
-        raise ConfigError([f"--set {text}: unknown section '{where}'.{did_you_mean(where, SECTIONS)} Available: {', '.join(SECTIONS)}"])
+        raise ConfigError([f"--set {text}: " + unknown_name("section", where, SECTIONS)])
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

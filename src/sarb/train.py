@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Iterable, Mapping
@@ -13,18 +14,27 @@ import numpy as np
 import torch
 
 from sarb.data.dataset import Dataset
-from sarb.errors import ConfigError, SarbError, unknown_name
-from sarb.labels import LabelMatrix
-from sarb.loader import Batch, Batches, CachedMaps, Pictures, Source, make_loader
+from sarb.errors import ConfigError, SarbError
+from sarb.loader import Batch, Batches, make_loader
 from sarb.methods.base import Method
 from sarb.metrics import evaluate as measure
 from sarb.model import Model, build_network, load_model
-from sarb.optim import OPTIMIZERS, SCHEDULES, check_parts, parameter_groups, part_of, schedule_factor
+from sarb.networks.base import Network
+from sarb.optim import OPTIMIZERS, check_parts, parameter_groups, schedule_factor
 from sarb.predict import infer
 from sarb.progress import Progress
 from sarb.registry import METHODS, find
-from sarb.run import check_same_run, has_checkpoint, load_checkpoint, save_checkpoint, versions, write_config, write_rows
+from sarb.run import (
+    check_same_run,
+    has_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+    versions,
+    write_config,
+    write_rows,
+)
 from sarb.settings import Settings, resolve
+from sarb.sources import Sources, Split
 
 
 def fit(
@@ -82,9 +92,9 @@ def fit(
     config = {
         "settings": settings.as_dict(),
         "data": {"name": train.name, "images": len(train), "known_share": train.labels.known_share,
-                 "labels": train.labels.fingerprint(), "valid": valid if isinstance(valid, float) else None, **(record or {})},
+                 "labels": train.labels.fingerprint(), "valid_images": len(training.split.valid), **(record or {})},
         "categories": list(train.categories), "versions": versions(),
-        "threads": torch.get_num_threads(), "device": str(training.device), "cached": training.cached,
+        "threads": torch.get_num_threads(), "device": str(training.device), "cached": training.sources.cached,
     }  # fmt: skip
     if folder is not None:
         training.open(folder, config, resume)
@@ -109,7 +119,12 @@ class _Training:
     """One run: data, method, optimiser and state."""
 
     def __init__(
-        self, train: Dataset, settings: Settings, valid: float | Dataset | None, init: str | Path | Model | None, talk: Progress
+        self,
+        train: Dataset,
+        settings: Settings,
+        valid: float | Dataset | None,
+        init: str | Path | Model | None,
+        talk: Progress,
     ) -> None:
         from accelerate import Accelerator
 
@@ -117,47 +132,23 @@ class _Training:
         self.accelerator = Accelerator(cpu=settings.device == "cpu", mixed_precision=settings.precision)
         self.device = self.accelerator.device
         torch.manual_seed(settings.seed)
-        rows, held = _split(train, valid, settings.seed)
-        self.train, self.valid = train.take(rows), (valid if isinstance(valid, Dataset) else train.take(held))
-        self.model = _make_model(self.train, settings, init)
-        kind = find("method", METHODS, settings.method)
+        self.split = Split.of(train, valid, settings.seed)
+        self.model = _make_model(self.split.train, settings)
+        if init is not None:
+            talk.say(_start_from(self.model.network, init if isinstance(init, Model) else load_model(init)))
         try:
-            self.method: Method = kind(self.model.network, **settings.method_options)
+            self.method: Method = find("method", METHODS, settings.method)(
+                self.model.network, **settings.method_options
+            )
         except TypeError as error:
             raise ConfigError([f"method '{settings.method}': {error}"]) from error
         self.method.to(self.device)
-        self.cached = _use_cache(settings, self.method, self.device)
-        self.method.prepare(self.train.labels)
-        self._sources(train, rows, held)
-        check_parts(settings.lr_scale, {"blend", *self.model.network.parts(), "words", "csrl", "graph", "project", "classifier"})
-        self.initial = {key: value.clone() for key, value in self.method.state_dict().items()} if self.method.rounds > 1 else {}
+        self.method.prepare(self.split.train.labels)
+        self.sources = Sources.of(self.split, self.model, self.method, settings, self.device, talk)
+        check_parts(settings.lr_scale)
+        # Only a method that trains several times from the start needs to remember the start.
+        self.initial = {} if self.method.rounds == 1 else copy.deepcopy(self.method.state_dict())
         self._optimise()
-
-    def _sources(self, whole: Dataset, rows: np.ndarray[Any, Any], held: np.ndarray[Any, Any]) -> None:
-        """Where batches come from: the cache (over the whole set, so that a new split needs no new cache) or the files."""
-        from sarb.data.images import TrainTransform
-
-        plain, settings = self.model.transform, self.settings
-        backbone = self.model.network.backbone
-        self.source: Source
-        self.plain: Source
-        self.held: Source
-        if self.cached:
-            from sarb.features import cached_features
-
-            options = {"device": self.device, "workers": settings.workers, "progress": self.talk}
-            activations = cached_features(backbone, whole, plain, **options)
-            self.source = self.plain = CachedMaps(activations, self.train.labels.values, rows)
-            if self.valid.root == whole.root and len(held):
-                self.held = CachedMaps(activations, self.valid.labels.values, held)
-            elif len(self.valid):
-                self.held = CachedMaps(cached_features(backbone, self.valid, plain, **options), self.valid.labels.values)
-            return
-        augment = TrainTransform(settings.image_size, backbone.mean, backbone.std)
-        views = {"train": augment if settings.augment else plain, "plain": plain}
-        self.source = Pictures(self.train.paths, self.train.labels.values, [views[name] for name in self.method.views], settings.seed)
-        self.plain = Pictures(self.train.paths, self.train.labels.values, [plain])
-        self.held = Pictures(self.valid.paths, self.valid.labels.values, [plain])
 
     def _optimise(self) -> None:
         settings = self.settings
@@ -176,9 +167,11 @@ class _Training:
         if resume and folder.exists() and any(folder.iterdir()):
             self.talk.say(f"{folder}: no finished epoch to resume from, starting at the first")
         elif has_checkpoint(folder):
-            raise SarbError(f"{folder}: holds a run already; continue it with resume=True (--resume) or choose another folder")
+            raise SarbError(
+                f"{folder}: holds a run already; continue it with resume=True (--resume) or choose another folder"
+            )
         write_config(folder, config)
-        self.train.labels.save(folder / "labels.npz")
+        self.split.train.labels.save(folder / "labels.npz")
 
     def run(self, folder: Path | None) -> None:
         """All epochs of all rounds, then the final model."""
@@ -202,11 +195,13 @@ class _Training:
         if folder is not None and self.accelerator.is_main_process:
             from sarb.report.card import model_card
 
-            self.model.save(folder / "model", model_card(self.model, settings.as_dict(), self.train.labels))
+            self.model.save(folder / "model", model_card(self.model, settings.as_dict(), self.split.train.labels))
 
     def _patience_over(self) -> bool:
         patience = self.settings.patience
-        return patience is not None and self.state.best_epoch >= 0 and self.state.epoch - self.state.best_epoch > patience
+        return (
+            patience is not None and self.state.best_epoch >= 0 and self.state.epoch - self.state.best_epoch > patience
+        )
 
     def _new_round(self) -> None:
         """Train again from re-initialised weights; what the method remembers outside the network stays."""
@@ -217,20 +212,22 @@ class _Training:
     def _epoch(self, epoch: int) -> dict[str, Any]:
         settings, method = self.settings, self.method
         # All randomness of an epoch follows from (seed, epoch), so a resumed run repeats it exactly.
-        torch.manual_seed(int(np.random.SeedSequence([settings.seed, epoch, self.accelerator.process_index]).generate_state(1)[0]))
+        torch.manual_seed(
+            int(np.random.SeedSequence([settings.seed, epoch, self.accelerator.process_index]).generate_state(1)[0])
+        )
         method.train()
         method.begin_epoch(epoch, self._plain_batches)
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
-        batches = Batches(len(self.source), settings.batch_size, epoch, settings.seed, rank, world)
+        batches = Batches(len(self.sources.train), settings.batch_size, epoch, settings.seed, rank, world)
         sums: dict[str, float] = {}
         with self.talk.bar(f"epoch {epoch}", len(batches)) as advance:
-            for number, batch in enumerate(make_loader(self.source, batches, settings.workers)):
+            for number, batch in enumerate(make_loader(self.sources.train, batches, settings.workers)):
                 for term, value in self._step(batch, epoch, number, len(batches)).items():
                     sums[term] = sums.get(term, 0.0) + value
                 advance(1)
         row: dict[str, Any] = {"epoch": epoch, **{name: value / len(batches) for name, value in sums.items()}}
         row["lr"] = max(group["lr"] for group in self.optimizer.param_groups)
-        return {**row, **method.figures(), "known": int(np.count_nonzero(self.train.labels.values))}
+        return {**row, **method.figures(), "known": int(np.count_nonzero(self.split.train.labels.values))}
 
     def _step(self, batch: Batch, epoch: int, number: int, count: int) -> dict[str, float]:
         if batch.failures:
@@ -246,7 +243,9 @@ class _Training:
             loss = sum(terms.values(), torch.zeros((), device=self.device))
         if not torch.isfinite(loss):
             parts = ", ".join(f"{name} {value.item():.3g}" for name, value in terms.items())
-            raise SarbError(f"the loss is not finite at epoch {epoch}, step {number} ({parts}); try a smaller lr or clip=1")
+            raise SarbError(
+                f"the loss is not finite at epoch {epoch}, step {number} ({parts}); try a smaller lr or clip=1"
+            )
         self.optimizer.zero_grad(set_to_none=True)
         self.accelerator.backward(loss)
         if settings.clip > 0:
@@ -257,16 +256,16 @@ class _Training:
         return {"loss": loss.item(), **{f"loss_{name}": value.item() for name, value in terms.items()}}
 
     def _plain_batches(self) -> Iterable[Batch]:
-        batches = Batches(len(self.plain), self.settings.batch_size)
-        return (batch.to(self.device) for batch in make_loader(self.plain, batches, self.settings.workers))
+        batches = Batches(len(self.sources.plain), self.settings.batch_size)
+        return (batch.to(self.device) for batch in make_loader(self.sources.plain, batches, self.settings.workers))
 
     def _validate(self, folder: Path | None) -> dict[str, Any]:
         """Metrics on the known labels of the validation images; remember the best epoch."""
-        if not len(self.valid):
+        if not len(self.split.valid):
             return {}
-        network, batches = self.model.network, Batches(len(self.held), self.settings.batch_size)
-        logits, index, _ = infer(network, make_loader(self.held, batches, self.settings.workers))
-        result = measure(logits, self.valid.labels.take(index))
+        network, batches = self.model.network, Batches(len(self.sources.valid), self.settings.batch_size)
+        logits, index, _ = infer(network, make_loader(self.sources.valid, batches, self.settings.workers))
+        result = measure(logits, self.split.valid.labels.take(index))
         if result["mAP"] > self.state.best:
             self.state.best, self.state.best_epoch = result["mAP"], self.state.epoch
             if folder is not None and self.accelerator.is_main_process:
@@ -286,13 +285,8 @@ def _step_rows(state: _State) -> list[dict[str, Any]]:
     return [{"step": step, "epoch": step // count, "loss": loss} for step, loss in enumerate(state.steps)]
 
 
-def _make_model(train: Dataset, settings: Settings, init: str | Path | Model | None) -> Model:
-    """A fresh model for these categories, or the one to start from (its categories must match)."""
-    if init is not None:
-        model = init if isinstance(init, Model) else load_model(init)
-        if model.categories != train.categories:
-            raise SarbError(f"init: the model knows {len(model.categories)} categories, the data have {len(train.categories)}; they must be the same")
-        return model
+def _make_model(train: Dataset, settings: Settings) -> Model:
+    """A fresh model for these categories, its graph counted on the known training labels."""
     config = settings.network_config()
     graph = torch.from_numpy(train.labels.cooccurrence(settings.graph_smoothing, settings.graph_counts)).float()
     words = None
@@ -302,26 +296,27 @@ def _make_model(train: Dataset, settings: Settings, init: str | Path | Model | N
         vectors, found = word_vectors(settings.words, train.categories)
         words = (torch.from_numpy(vectors), torch.from_numpy(found))
         config["network_options"] = {**config["network_options"], "word_dim": vectors.shape[1]}
-    network = build_network(len(train.categories), **config, weights=settings.backbone_options.get("weights", "default"), graph=graph, words=words)
+    network = build_network(
+        len(train.categories),
+        **config,
+        weights=settings.backbone_options.get("weights", "default"),
+        graph=graph,
+        words=words,
+    )
     return Model(network, train.categories, config)
 
 
-def _split(train: Dataset, valid: float | Dataset | None, seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Rows to train on and rows to validate on; labels were hidden before, so validation labels stay hidden too."""
-    everything = np.arange(len(train))
-    if not isinstance(valid, (int, float)) or valid <= 0:
-        return everything, everything[:0]
-    if valid >= 1:
-        raise ConfigError([f"valid is a share of the training images below 1, got {valid}"])
-    order = np.random.RandomState(seed).permutation(len(train))
-    count = max(1, round(valid * len(train)))
-    return np.sort(order[count:]), np.sort(order[:count])
-
-
-def _use_cache(settings: Settings, method: Method, device: torch.device) -> bool:
-    """Cache when asked, or on a CPU when it is possible and augmentation was not asked for."""
-    possible = method.cacheable and method.views == ("train",) and not settings.augment
-    if settings.cache is True and not possible:
-        reason = "augmentation is on (augment=True)" if settings.augment else f"method '{settings.method}' mixes pixels or needs paired views"
-        raise ConfigError([f"the feature cache cannot be used: {reason}"])
-    return possible and settings.cache is not False and (settings.cache is True or device.type == "cpu")
+def _start_from(network: Network, model: Model) -> str:
+    """Take over every tensor of the same name and shape; graph and word vectors belong to the new data."""
+    own = network.state_dict()
+    data_bound = ("cooccurrence", "words.")
+    found = {
+        key: value
+        for key, value in model.network.state_dict().items()
+        if key in own and own[key].shape == value.shape and not key.startswith(data_bound)
+    }
+    if not found:
+        raise SarbError(f"init: nothing in {model!r} fits this network")
+    network.load_state_dict({**own, **found})
+    fresh = sorted({key.split(".")[0] for key in own if key not in found and not key.startswith(data_bound)})
+    return f"started from {model!r}: {len(found)} tensors" + (f", fresh: {', '.join(fresh)}" if fresh else "")

@@ -13,19 +13,18 @@ from sarb.data.voc import CATEGORIES as VOC_CATEGORIES
 
 Shown = dict[str, dict[str, set[str]]]
 
-#: the official ids, which have gaps, and names
-COCO_CATEGORIES = dict(
-    zip(
-        [i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)],
-        "person,bicycle,car,motorcycle,airplane,bus,train,truck,boat,traffic light,fire hydrant,stop sign,parking meter,"
-        "bench,bird,cat,dog,horse,sheep,cow,elephant,bear,zebra,giraffe,backpack,umbrella,handbag,tie,suitcase,frisbee,"
-        "skis,snowboard,sports ball,kite,baseball bat,baseball glove,skateboard,surfboard,tennis racket,bottle,wine glass,"
-        "cup,fork,knife,spoon,bowl,banana,apple,sandwich,orange,broccoli,carrot,hot dog,pizza,donut,cake,chair,couch,"
-        "potted plant,bed,dining table,toilet,tv,laptop,mouse,remote,keyboard,cell phone,microwave,oven,toaster,sink,"
-        "refrigerator,book,clock,vase,scissors,teddy bear,hair drier,toothbrush".split(","),
-        strict=True,
-    )
-)
+_COCO_NAMES = """
+person,bicycle,car,motorcycle,airplane,bus,train,truck,boat,traffic light,fire hydrant,stop sign,parking meter,bench,
+bird,cat,dog,horse,sheep,cow,elephant,bear,zebra,giraffe,backpack,umbrella,handbag,tie,suitcase,frisbee,skis,snowboard,
+sports ball,kite,baseball bat,baseball glove,skateboard,surfboard,tennis racket,bottle,wine glass,cup,fork,knife,spoon,
+bowl,banana,apple,sandwich,orange,broccoli,carrot,hot dog,pizza,donut,cake,chair,couch,potted plant,bed,dining table,
+toilet,tv,laptop,mouse,remote,keyboard,cell phone,microwave,oven,toaster,sink,refrigerator,book,clock,vase,scissors,
+teddy bear,hair drier,toothbrush
+"""
+_COCO_GAPS = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
+_COCO_IDS = [number for number in range(1, 91) if number not in _COCO_GAPS]
+#: the official id -> name
+COCO_CATEGORIES = dict(zip(_COCO_IDS, _COCO_NAMES.replace("\n", "").split(","), strict=True))
 
 VG_NAMES = ["tree", "man", "window", "shirt", "building", "person", "sign", "sky", "ground", "head", "light", "hair"]
 
@@ -143,7 +142,9 @@ def write_visual_genome(root: Path, images: int = 9, categories: int = 12) -> di
         data.append({"image_id": image, "width": 64, "height": 48, "url": url, "coco_id": None, "flickr_id": None})
         shown[image] = {name for place, name in enumerate(names) if number % (place % 4 + 1) == 0}
         spelled = [*sorted(shown[image]), *(f" {name.upper()} " for name in sorted(shown[image]))]
-        objects.append({"image_id": image, "image_url": url, "objects": [_vg_object(i, n) for i, n in enumerate(spelled)]})
+        objects.append(
+            {"image_id": image, "image_url": url, "objects": [_vg_object(i, n) for i, n in enumerate(spelled)]}
+        )
     (root / "image_data.json").write_text(json.dumps(data))
     (root / "objects.json").write_text(json.dumps(objects))
     return shown

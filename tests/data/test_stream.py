@@ -6,7 +6,8 @@ from sarb.data.stream import elements
 from sarb.errors import DataError
 
 NESTED = [
-    {"a": [1, 2, {"b": "x" * 90}]}, 1234567, -1.5e-7, "quote \" \\ ] } ,", None, True, [], {}, "ünï\U0001f600", [[["deep"]]],
+    {"a": [1, 2, {"b": "x" * 90}]}, 1234567, -1.5e-7, "quote \" \\ ] } ,", None, True, [], {},
+    "ünï\U0001f600", [[["deep"]]],
 ]  # fmt: skip
 
 
@@ -22,7 +23,9 @@ def test_an_array_equals_json_load_however_it_is_cut(tmp_path, chunk, ascii_only
 @pytest.mark.parametrize("chunk", [1, 5, 1 << 20])
 def test_an_object_yields_only_the_wanted_arrays(tmp_path, chunk):
     path = tmp_path / "a.json"
-    path.write_text(json.dumps({"info": {"x": [1, 2]}, "a": [1, 22], "b": ["skip"], "n": 12.5, "c": [], "d": [{"e": 3}]}))
+    path.write_text(
+        json.dumps({"info": {"x": [1, 2]}, "a": [1, 22], "b": ["skip"], "n": 12.5, "c": [], "d": [{"e": 3}]})
+    )
     assert list(elements(path, ("a", "c", "d", "n"), chunk)) == [("a", 1), ("a", 22), ("d", {"e": 3})]
 
 

@@ -34,6 +34,7 @@ def kmeans(
     generator: torch.Generator | None = None,
     iterations: int = 100,
     restarts: int = 3,
+    tolerance: float = 1e-4,
 ) -> Clusters:
     """Cluster points (M, D): Lloyd's algorithm from greedy k-means++ seeds, the best of several restarts.
 
@@ -46,6 +47,8 @@ def kmeans(
         generator: CPU generator of the seeds; the global one by default.
         iterations: most steps of one run; it stops as soon as no point changes its cluster.
         restarts: independent runs, of which the one with the least inertia wins.
+        tolerance: a run also stops when the centers together move by less than this share of the mean variance
+            of a coordinate (squared; scikit-learn's rule). 0 runs to the very end.
     """
     points = points.float() if points.dtype in (torch.float16, torch.bfloat16) else points
     if not bool(torch.isfinite(points).all()):
@@ -55,7 +58,7 @@ def kmeans(
     # Distances are sums of squares minus a product; around the mean those are small and cancel least.
     middle = points.mean(0)
     centred = points - middle
-    runs = [_run(centred, clusters, generator, iterations) for _ in range(max(1, restarts))]
+    runs = [_run(centred, clusters, generator, iterations, tolerance) for _ in range(max(1, restarts))]
     best = min(runs, key=lambda run: run.inertia)
     return best._replace(centers=best.centers + middle)
 
@@ -64,7 +67,8 @@ def squared_distances(points: Tensor, centers: Tensor) -> Tensor:
     """|x − c|² of points (M, D) and centers (K, D), as (M, K); exactly 0 where rounding could have made it up."""
     rows = []
     for part in torch.split(points, CHUNK):
-        scale = part.square().sum(1, keepdim=True) + centers.square().sum(1)
+        # vector_norm needs no squared copy of the points
+        scale = torch.linalg.vector_norm(part, dim=1, keepdim=True).square() + centers.square().sum(1)
         squared = torch.addmm(scale, part, centers.T, alpha=-2)
         rows.append(squared.where(squared > 16 * torch.finfo(points.dtype).eps * scale, 0))
     return torch.cat(rows)
@@ -86,15 +90,18 @@ def _seed(points: Tensor, clusters: int, generator: torch.Generator | None) -> T
     return points[chosen]
 
 
-def _run(points: Tensor, clusters: int, generator: torch.Generator | None, iterations: int) -> Clusters:
+def _run(
+    points: Tensor, clusters: int, generator: torch.Generator | None, iterations: int, tolerance: float
+) -> Clusters:
     centers = _seed(points, clusters, generator)
     assignment = squared_distances(points, centers).argmin(1)
+    smallest_move = tolerance * torch.linalg.vector_norm(points).square() / points.numel()
     for _ in range(iterations):
+        before, old = centers, assignment
         centers = _means(points, assignment, centers)
-        closer = squared_distances(points, centers).argmin(1)
-        if torch.equal(closer, assignment):
+        assignment = squared_distances(points, centers).argmin(1)
+        if torch.equal(assignment, old) or bool((centers - before).square().sum() < smallest_move):
             break
-        assignment = closer
     return Clusters(centers, assignment, _inertia(points, centers, assignment))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -69,7 +68,7 @@ class Dataset:
         """Return a hash of the image names, sizes and modification times (labels not included)."""
         digest = hashlib.sha256()
         for path in self.paths:
-            stat = os.stat(path)
+            stat = path.stat()
             digest.update(f"{path.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
         return digest.hexdigest()[:16]
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageFilter, ImageOps
 
 from sarb.data.demo_clutter import CLUTTER
-from sarb.data.demo_pen import Colour, Paint, Pen, mix, pick_paint
+from sarb.data.demo_pen import Colour, Paint, Pen, pick_paint
 from sarb.data.demo_themes import THEMES, Theme, paper
 from sarb.data.demo_things import CATEGORIES, THINGS, Thing
 
@@ -18,9 +17,9 @@ from sarb.data.demo_things import CATEGORIES, THINGS, Thing
 OBJECT_COUNTS = (0.13, 0.25, 0.27, 0.20, 0.10, 0.05)
 #: an object of which less is seen does not count as present
 LEAST_VISIBLE = 0.25
-STRANGER_SHARE = 0.08  # objects that do not belong to the theme
+STRANGER_SHARE = 0.07  # objects that do not belong to the theme
 PAPER_SHARE = 0.15  # pictures without a place
-SYMBOL_SHARE = 0.25  # objects drawn as a printed symbol, where their category has one
+SYMBOL_SHARE = 0.12  # objects drawn as a printed symbol, where their category has one
 SUPERSAMPLING = 3
 SHADOW = [round(alpha * 0.3) for alpha in range(256)]
 
@@ -67,8 +66,9 @@ def make_patch(
     draw(pen)
     image = ImageOps.mirror(pen.image) if rng.random() < 0.5 else pen.image
     angle = float(rng.uniform(-tilt, tilt))
-    image = image.rotate(angle, Image.Resampling.BILINEAR, expand=True).reduce(SUPERSAMPLING)
-    return finish(image, paint, rng)
+    # premultiplied once, for both steps; Pillow would convert there and back in each
+    turned = image.convert("RGBa").rotate(angle, Image.Resampling.BILINEAR, expand=True)
+    return finish(turned.reduce(SUPERSAMPLING).convert("RGBA"), paint, rng)
 
 
 def finish(patch: Image.Image, paint: Paint, rng: np.random.Generator) -> Image.Image:
@@ -121,8 +121,11 @@ def find_place(
 
 def nearby_colour(background: Image.Image, x: float, y: float) -> Colour:
     """Mean colour of the background around a place given in hundredths."""
-    small = background.resize((8, 8), Image.Resampling.BOX)
-    red, green, blue = np.asarray(small)[min(7, max(0, int(y * 0.08))), min(7, max(0, int(x * 0.08)))].tolist()
+    width, height = background.size
+    column, row = round(min(92, max(8, x)) * width / 100), round(min(92, max(8, y)) * height / 100)
+    reach = width // 16
+    patch = background.crop((column - reach, row - reach, column + reach, row + reach))
+    red, green, blue = np.asarray(patch.resize((1, 1), Image.Resampling.BOX))[0, 0].tolist()
     return red, green, blue
 
 
@@ -151,14 +154,14 @@ def furnish(theme: Theme, horizon: float, background: Image.Image, rng: np.rando
         spot = find_place(thing.zone, horizon, rng, taken)
         taken.append(spot)
         near = 0.75 + 0.4 * spot[1] / 100 if thing.zone == "ground" else 1.0
-        pixels = float(np.exp(rng.uniform(np.log(32), np.log(84)))) * thing.size * near * unit
+        pixels = float(np.exp(rng.uniform(np.log(42), np.log(90)))) * thing.size * near * unit
         layers.append(
             (
                 spot[1] if thing.zone == "ground" else rng.uniform(0, 100),
                 put(category, thing, spot, pixels, background, rng),
             )
         )
-    for _ in range(int(rng.integers(1, 7))):
+    for _ in range(int(rng.integers(0, 6))):
         spot = (float(rng.uniform(0, 100)), float(rng.uniform(15, 100)))
         thing = Thing(CLUTTER[rng.integers(len(CLUTTER))], "loose", 60)
         layers.append((rng.uniform(-60, 100), put(None, thing, spot, rng.uniform(9, 30) * unit, background, rng)))
@@ -178,7 +181,7 @@ def compose(background: Image.Image, placed: Sequence[Placed]) -> Image.Image:
 
 def light(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     """Change the light: a gradient across, vignette, gamma, colour cast, then blur and grain."""
-    blur = float(rng.uniform(0, 1.0))
+    blur = float(rng.uniform(0, 0.8))
     image = image.filter(ImageFilter.GaussianBlur(blur * image.width / 160)) if blur > 0.3 else image
     axis = np.linspace(-1, 1, image.width, dtype=np.float32)
     angle, strength, vignette = rng.uniform(0, 2 * np.pi), rng.uniform(0, 0.25), rng.uniform(0, 0.12)

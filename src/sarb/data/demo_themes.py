@@ -175,20 +175,20 @@ class Theme(NamedTuple):
 
 THEMES: dict[str, Theme] = {
     "harbour": Theme(harbour, (38, 55), 0.15, {
-        "sailboat": 9, "anchor": 5, "fish": 6, "umbrella": 4, "ball": 3, "sun": 4, "cloud": 5, "kite": 2}),
+        "sailboat": 9, "anchor": 4, "fish": 7, "umbrella": 5, "ball": 3, "sun": 5, "cloud": 7, "kite": 2}),
     "street": Theme(street, (50, 62), 0.16, {
-        "car": 9, "bicycle": 5, "traffic light": 6, "house": 4, "tree": 6, "cat": 2, "umbrella": 3, "cloud": 3}),
+        "car": 10, "bicycle": 5, "traffic light": 6, "house": 5, "tree": 9, "cat": 2, "umbrella": 3, "cloud": 4}),
     "kitchen": Theme(kitchen, (48, 62), 0.13, {
-        "cup": 9, "fork": 7, "clock": 4, "chair": 5, "fish": 2, "mushroom": 3, "lamp": 2, "flower": 3, "cat": 2}),
+        "cup": 10, "fork": 6, "clock": 4, "chair": 6, "fish": 2, "mushroom": 3, "lamp": 2, "flower": 3, "cat": 2}),
     "office": Theme(office, (52, 64), 0.13, {
-        "book": 8, "envelope": 6, "telephone": 6, "scissors": 5, "lamp": 5, "clock": 3, "cup": 4, "chair": 3}),
-    "park": Theme(park, (40, 56), 0.16, {
-        "tree": 9, "flower": 7, "mushroom": 4, "ball": 5, "kite": 4, "bicycle": 4, "sun": 4, "cloud": 4, "balloon": 2}),
+        "book": 9, "envelope": 4, "telephone": 5, "scissors": 3, "lamp": 5, "clock": 4, "cup": 6, "chair": 4}),
+    "park": Theme(park, (40, 56), 0.18, {
+        "tree": 14, "flower": 8, "mushroom": 3, "ball": 4, "kite": 4, "bicycle": 4, "sun": 5, "cloud": 6, "balloon": 2}),
     "winter": Theme(winter, (42, 58), 0.10, {
-        "snowman": 9, "tree": 8, "house": 6, "cloud": 3, "cat": 2, "moon": 2, "lamp": 1, "airplane": 1}),
-    "night": Theme(night, (72, 84), 0.09, {
-        "moon": 8, "rocket": 6, "airplane": 5, "balloon": 4, "cloud": 4, "house": 4, "tree": 3, "cat": 1}),
-    "playroom": Theme(playroom, (52, 64), 0.08, {
-        "ball": 6, "rocket": 4, "cat": 6, "book": 6, "chair": 4, "kite": 3, "telephone": 2, "airplane": 4, "car": 3,
-        "snowman": 1, "balloon": 3, "scissors": 2}),
+        "snowman": 7, "tree": 11, "house": 7, "cloud": 4, "cat": 2, "moon": 2, "lamp": 1, "airplane": 1}),
+    "night": Theme(night, (72, 84), 0.08, {
+        "moon": 6, "rocket": 5, "airplane": 4, "balloon": 4, "cloud": 5, "house": 4, "tree": 4, "cat": 2}),
+    "playroom": Theme(playroom, (52, 64), 0.07, {
+        "ball": 6, "rocket": 3, "cat": 7, "book": 6, "chair": 5, "kite": 3, "telephone": 1, "airplane": 3, "car": 4,
+        "snowman": 1, "balloon": 2, "scissors": 1}),
 }  # fmt: skip

@@ -107,8 +107,8 @@ class _Stream:
             except RecursionError:
                 raise self.fault("nested too deeply") from None
             else:
-                # a number that touches the end of the window may go on: 12|34
-                if end < len(self.text) or self.ended:
+                # a number near the end of the window may go on, 12|34, or be read as 1 with an exponent cut off, 1e-|7
+                if end < len(self.text) - 2 or self.ended:
                     self.place = end
                     return value
             self.read(max(self.chunk, len(self.text) - self.place))

@@ -23,7 +23,7 @@ class Method(nn.Module):
 
     Attributes:
         needs: stages the network must offer.
-        views: transforms that make the views of an image, the first one is ``batch.images``.
+        views: names of the transforms that make the views of an image, the first one is ``batch.images``.
         cacheable: whether it can train on cached activations (not if it mixes pixels or needs paired views).
         rounds: how often the whole schedule runs, each time from re-initialised weights (curriculum labeling).
 
@@ -43,8 +43,8 @@ class Method(nn.Module):
         missing = sorted(self.needs - network.stages)
         if missing:
             raise StageError(
-                f"method '{type(self).__name__}' needs stage '{missing[0]}' (a representation per category), which network "
-                f"'{type(network).__name__}' does not have; it works with network 'ssgrl', or choose method 'partial_bce'"
+                f"method {type(self).__name__} needs stage '{missing[0]}' (a representation per category), which "
+                f"network {type(network).__name__} does not have; choose network 'ssgrl' or method 'partial_bce'"
             )
         if isinstance(positive_weight, str) and positive_weight != "balanced":
             raise ConfigError([f"method.positive_weight is a number or 'balanced', got '{positive_weight}'"])

@@ -64,13 +64,21 @@ class SARB(Method):
         positive_weight: float | str | None = None,
     ) -> None:
         super().__init__(network, form=form, positive_weight=positive_weight)
-        problems = [f"method.{name} must be at least 1, got {value}" for name, value in (("refresh", refresh), ("prototypes", prototypes)) if value < 1]
+        problems = [
+            f"method.{name} must be at least 1, got {value}"
+            for name, value in (("refresh", refresh), ("prototypes", prototypes))
+            if value < 1
+        ]
         if problems:
             raise ConfigError(problems)
         categories = network.categories
-        self.ilrb = InstanceBlend(alpha, learnable, categories if per_category else None, detach_label) if ilrb else None
+        self.ilrb = (
+            InstanceBlend(alpha, learnable, categories if per_category else None, detach_label) if ilrb else None
+        )
         self.plrb = (
-            PrototypeBlend(categories, network.dim, prototypes, beta, learnable, per_category, detach_label) if plrb else None
+            PrototypeBlend(categories, network.dim, prototypes, beta, learnable, per_category, detach_label)
+            if plrb
+            else None
         )
         self.start, self.refresh, self.ramp = start, refresh, ramp
         self.contrastive = (0.05 if plrb else 0.0) if contrastive is None else contrastive

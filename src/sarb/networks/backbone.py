@@ -36,8 +36,8 @@ class Backbone(nn.Module, ABC):
     """
 
     width: int
-    mean: tuple[float, ...] = IMAGENET_MEAN
-    std: tuple[float, ...] = IMAGENET_STD
+    mean: tuple[float, float, float] = IMAGENET_MEAN
+    std: tuple[float, float, float] = IMAGENET_STD
     stage_names: tuple[str, ...]
     default_train_stages: int = 1
     classifier: ClassVar[str] = "fc."

@@ -26,7 +26,7 @@ class Network(nn.Module):
         self.dim = backbone.width
 
     def maps(self, images: Tensor) -> Tensor:
-        """images (B, 3, S, S) -> grid features (B, D, H, W)."""
+        """Images (B, 3, S, S) -> grid features (B, D, H, W)."""
         return self.from_frozen(self.backbone.frozen(images))
 
     def from_frozen(self, activations: Tensor) -> Tensor:
@@ -51,9 +51,5 @@ class Network(nn.Module):
         return self.classify(self.represent(maps) if "represent" in self.stages else maps)
 
     def forward(self, images: Tensor) -> Tensor:
-        """images (B, 3, S, S) -> logits (B, C)."""
+        """Images (B, 3, S, S) -> logits (B, C)."""
         return self.head(self.maps(images))
-
-    def parts(self) -> dict[str, nn.Module]:
-        """Named parts, each with its own learning rate: every direct child, by its attribute name."""
-        return dict(self.named_children())

@@ -35,7 +35,7 @@ class SemanticDecoupling(nn.Module):
         image, word = self.image(grid), self.word(words)  # (B, P, hidden), (C, hidden)
         direction = self.joint.weight.T @ self.score.weight[0]  # v, (hidden,)
         scores = torch.tanh(image[:, None] * word[None, :, None]) @ direction  # (B, C, P)
-        return scores.softmax(-1).unflatten(-1, maps.shape[2:])
+        return scores.softmax(-1).reshape(len(maps), len(words), *maps.shape[2:])
 
     def forward(self, maps: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """Maps (B, D, H, W), words (C, W) -> representations (B, C, D), attention (B, C, H, W)."""

@@ -43,4 +43,4 @@ class Pooled(Network):
 
     def attention(self, maps: Tensor) -> Tensor:
         """Class activation maps w_c · x_p (B, C, H, W)."""
-        return (self.classifier.weight @ maps.flatten(2)).unflatten(-1, maps.shape[2:])
+        return (self.classifier.weight @ maps.flatten(2)).reshape(len(maps), -1, *maps.shape[2:])

@@ -75,13 +75,17 @@ class SSGRL(Network):
 
     def attention(self, maps: Tensor) -> Tensor:
         """(B, D, H, W) -> attention (B, C, H, W)."""
-        return self.csrl.attention(maps, self.words()) if self.words is not None else self.csrl.attention(maps)
+        _, attention = self._attend(maps)
+        return attention
 
     def represent(self, maps: Tensor) -> Tensor:
         """(B, D, H, W) -> (B, C, D)."""
-        reps: Tensor
-        reps, _ = self.csrl(maps, self.words()) if self.words is not None else self.csrl(maps)
+        reps, _ = self._attend(maps)
         return reps
+
+    def _attend(self, maps: Tensor) -> tuple[Tensor, Tensor]:
+        found: tuple[Tensor, Tensor] = self.csrl(maps) if self.words is None else self.csrl(maps, self.words())
+        return found
 
     def classify(self, features: Tensor) -> Tensor:
         """Representations (B, C, D) -> logits (B, C)."""

@@ -30,7 +30,9 @@ class CategoryWords(nn.Module):
         self.found: Tensor
         self.register_buffer("given", torch.where(found[:, None], vectors, 0.0).float())
         self.register_buffer("found", found)
-        self.learned = nn.Parameter(torch.randn(categories, vectors.shape[1]) * scale, requires_grad=not bool(found.all()))
+        self.learned = nn.Parameter(
+            torch.randn(categories, vectors.shape[1]) * scale, requires_grad=not bool(found.all())
+        )
 
     def forward(self) -> Tensor:
         """-> (C, W)."""

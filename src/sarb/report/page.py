@@ -93,7 +93,7 @@ def cell(text: str, value: float | None = None, kind: str = "") -> str:
 def meter(text: str, percent: float) -> str:
     """A table cell with a number above a small bar."""
     return (
-        f'<td data-value="{percent!r}" class="meter"><i style="width:{max(0.0, percent):.1f}%"></i>{escape(text)}</td>'
+        f'<td data-value="{percent!r}" class="meter"><i style="--share:{max(0.0, percent):.1f}"></i>{escape(text)}</td>'
     )
 
 

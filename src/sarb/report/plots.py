@@ -47,7 +47,8 @@ def _ap_column(
     axes.barh(place, heights, height=0.72, color=colours.series[0], alpha=0.9)
     for position, row in enumerate(rows):
         text = "n/a" if _missing(row["AP"]) else f"{row['AP']:.1f}"
-        axes.text(heights[position] + 1, position, text, va="center", size=size - 0.5, color=colours.text)
+        clear = {"facecolor": colours.background, "edgecolor": "none", "pad": 0.6}
+        axes.text(heights[position] + 1, position, text, va="center", size=size - 0.5, color=colours.text, bbox=clear)
         count = f"{int(row['positives']):,}"
         axes.text(118, position, count, va="center", ha="right", size=size - 0.5, color=colours.muted)
     if mean is not None:
@@ -90,7 +91,7 @@ def precision_recall_curves(
         _draw_curve(axes, micro, f"all entries pooled  {100 * pooled:.1f}", color=colours.text, linewidth=2.6)
         _macro(axes, logits, values, ranked, precision, colours)
         axes.set(xlim=(0, 1.005), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), title="average precision (%)", title_fontsize=8)
+        axes.legend(loc="center left", bbox_to_anchor=(1.07, 0.5), title="average precision (%)", title_fontsize=8)
         return png(figure)
 
 
@@ -122,7 +123,7 @@ def _iso_f1(axes: Axes, colours: Colours) -> None:
         line = level * recall / (2 * recall - level)
         inside = line <= 1
         axes.plot(recall[inside], line[inside], color=colours.grid, linewidth=1)
-        axes.text(1.0, line[-1] + 0.01, f"F1 {level:.1f}", color=colours.muted, size=7, ha="right", va="bottom")
+        axes.text(1.012, line[-1], f"F1 {level:.1f}", color=colours.muted, size=7, va="center")
 
 
 def cooccurrence(matrix: ArrayLike, categories: Sequence[str], *, theme: Theme = "light") -> bytes:

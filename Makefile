@@ -1,0 +1,28 @@
+# Two commands: `make demo` and `make test`. Both make their own virtual environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEMO := runs/demo
+
+.PHONY: demo test lint types clean
+
+demo: $(STAMP)
+	$(BIN)/python -m sarb.demonstration --out $(DEMO)
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-fail-under=90
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("sarb needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache
