@@ -8,7 +8,7 @@ DEMO := runs/demo
 .PHONY: demo test lint types clean
 
 demo: $(STAMP)
-	$(BIN)/python -m sarb.demonstration --out $(DEMO)
+	$(BIN)/python examples/demo.py --out $(DEMO)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-fail-under=90

@@ -223,11 +223,10 @@ def main() -> None:
 
 
 def _other(error: Exception) -> int:
-    import click
-
-    if isinstance(error, click.exceptions.Abort):
-        return _fail("sarb: interrupted", 130)
-    if isinstance(error, click.ClickException):
+    if isinstance(error, typer.Abort):
+        return _fail("sarb: interrupted; the last finished epoch is saved", 130)
+    # A usage error of click. typer carries its own copy of click, so its class cannot be named here.
+    if hasattr(error, "show") and hasattr(error, "exit_code"):
         error.show()
         return 2
     return _fail(
@@ -242,3 +241,7 @@ def _fail(message: str, code: int, error: BaseException | None = None) -> int:
         traceback.print_exception(error)
     print(message, file=sys.stderr)
     return code
+
+
+if __name__ == "__main__":
+    main()

@@ -59,7 +59,7 @@ def _build(
     workers: int, progress: Progress,
 ) -> None:  # fmt: skip
     file.parent.mkdir(parents=True, exist_ok=True)
-    source = Pictures(dataset.paths, dataset.labels.values, [lambda image, _: transform(image)])
+    source = Pictures(dataset.paths, dataset.labels.values, [transform])
     backbone = backbone.to(device).eval()
     shape = (len(dataset), *_activations(backbone, source[[(0, 0)]].images.to(device)).shape[1:])
     size = 2 * int(np.prod(shape))

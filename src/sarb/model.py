@@ -142,3 +142,31 @@ def load_model(path: str | Path) -> Model:
     raise SarbError(
         f"{path}: not a run or model folder (expected model/model.safetensors or model.safetensors with config.json)"
     )
+
+
+def start_from(model: Model, other: Model) -> str:
+    """Take over every learned tensor of ``other`` that fits, category rows by name; return what was done in words."""
+    own, theirs = model.network.state_dict(), other.network.state_dict()
+    shared = [name for name in model.categories if name in other.categories]
+    rows = [model.categories.index(name) for name in shared]
+    their_rows = [other.categories.index(name) for name in shared]
+    taken = set()
+    for key, value in own.items():
+        stored = theirs.get(key)
+        if stored is None or key.startswith(model.network.from_data):
+            continue
+        if key.startswith(model.network.per_category):
+            if stored.shape[1:] == value.shape[1:] and shared:
+                value[rows] = stored[their_rows].to(value)
+                taken.add(key)
+        elif stored.shape == value.shape:
+            value.copy_(stored)
+            taken.add(key)
+    if not taken:
+        raise SarbError(f"init: nothing in {other!r} fits {model!r}")
+    fresh = sorted(
+        {key.split(".")[0] for key in own if key not in taken and not key.startswith(model.network.from_data)}
+    )
+    text = f"started from {other!r}: {len(taken)} of {len(own)} tensors"
+    text += f", {len(shared)} of {len(model.categories)} categories"
+    return text + (f"; fresh: {', '.join(fresh)}" if fresh else "")

@@ -82,8 +82,7 @@ def predict(
         source = CachedMaps(activations, images.labels.values)
     else:
         sources = images.paths if isinstance(images, Dataset) else images
-        transform = model.transform
-        source = Pictures(sources, np.zeros((len(sources), 0), np.int8), [lambda image, _: transform(image)])
+        source = Pictures(sources, np.zeros((len(sources), 0), np.int8), [model.transform])
     with talk.bar("predicting", len(names)) as advance:
         logits, index, failures = infer(
             model.network, make_loader(source, Batches(len(names), batch_size), workers), advance

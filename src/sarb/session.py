@@ -19,27 +19,27 @@ from sarb.rows import ROWS, Row
 
 def train_session(
     *,
-    recipe: str | None,
-    source: str | None,
-    data_options: Mapping[str, str],
-    row: str | None,
-    known: float,
-    mask_seed: int | None,
-    seed: int,
-    out: Path | None,
-    valid: float | None,
-    init: Path | None,
-    resume: bool,
-    assignments: Sequence[str],
-    given: Mapping[str, Any],
-    quiet: bool,
+    source: str | None = None,
+    recipe: str | None = None,
+    data_options: Mapping[str, Any] | None = None,
+    row: str | None = None,
+    known: float = 1.0,
+    mask_seed: int | None = None,
+    seed: int = 0,
+    out: Path | None = None,
+    valid: float | None = None,
+    init: Path | None = None,
+    resume: bool = False,
+    assignments: Sequence[str] = (),
+    given: Mapping[str, Any] | None = None,
+    quiet: bool = False,
 ) -> tuple[Path, Report]:
     """Everything behind ``sarb train``; returns the run folder and the test report."""
     from sarb.data import load
     from sarb.settings import read_recipe, resolve
     from sarb.train import fit
 
-    options = merge_options(row, assignments, given)
+    options = merge_options(row, assignments, given or {})
     content = read_recipe(recipe)
     settings = resolve(recipe, **options)  # settings are checked before any data are read
     described = {key: value for key, value in content.get("data", {}).items() if not isinstance(value, dict)}
@@ -47,7 +47,7 @@ def train_session(
     described.pop("source", None)
     if source is None:
         raise ConfigError(["no data: add --data SRC, e.g. --data demo or --data labels.csv"])
-    data_options = {**described, **data_options}
+    data_options = {**described, **(data_options or {})}
     data = load(source, **data_options)
     mask = seed if mask_seed is None else mask_seed
     training = data.train.hide(known, mask) if known < 1 else data.train

@@ -18,8 +18,7 @@ from sarb.errors import ConfigError, SarbError
 from sarb.loader import Batch, Batches, make_loader
 from sarb.methods.base import Method
 from sarb.metrics import evaluate as measure
-from sarb.model import Model, build_network, load_model
-from sarb.networks.base import Network
+from sarb.model import Model, build_network, load_model, start_from
 from sarb.optim import OPTIMIZERS, check_parts, parameter_groups, schedule_factor
 from sarb.predict import infer
 from sarb.progress import Progress
@@ -40,9 +39,9 @@ from sarb.sources import Sources, Split
 def fit(
     train: Dataset,
     *,
-    method: str = "sarb",
-    network: str = "ssgrl",
-    backbone: str = "efficientnet_lite0",
+    method: str | None = None,
+    network: str | None = None,
+    backbone: str | None = None,
     seed: int = 0,
     out: str | Path | None = None,
     valid: float | Dataset | None = None,
@@ -62,9 +61,9 @@ def fit(
 
     Args:
         train: images with labels in {-1, 0, +1}; hide some first with ``train.hide(known, seed)``.
-        method: a key of ``METHODS``.
-        network: a key of ``NETWORKS``.
-        backbone: a key of ``BACKBONES``.
+        method: a key of ``METHODS``; None takes the recipe's, else ``sarb``.
+        network: a key of ``NETWORKS``; ``ssgrl``.
+        backbone: a key of ``BACKBONES``; ``efficientnet_lite0``.
         seed: of weights, order, augmentation, blending; the same seed gives the same model.
         out: run folder to write; None writes nothing.
         valid: share of the training images (or a Dataset) for validation after each epoch.
@@ -135,7 +134,7 @@ class _Training:
         self.split = Split.of(train, valid, settings.seed)
         self.model = _make_model(self.split.train, settings)
         if init is not None:
-            talk.say(_start_from(self.model.network, init if isinstance(init, Model) else load_model(init)))
+            talk.say(start_from(self.model, init if isinstance(init, Model) else load_model(init)))
         try:
             self.method: Method = find("method", METHODS, settings.method)(
                 self.model.network, **settings.method_options
@@ -304,19 +303,3 @@ def _make_model(train: Dataset, settings: Settings) -> Model:
         words=words,
     )
     return Model(network, train.categories, config)
-
-
-def _start_from(network: Network, model: Model) -> str:
-    """Take over every tensor of the same name and shape; graph and word vectors belong to the new data."""
-    own = network.state_dict()
-    data_bound = ("cooccurrence", "words.")
-    found = {
-        key: value
-        for key, value in model.network.state_dict().items()
-        if key in own and own[key].shape == value.shape and not key.startswith(data_bound)
-    }
-    if not found:
-        raise SarbError(f"init: nothing in {model!r} fits this network")
-    network.load_state_dict({**own, **found})
-    fresh = sorted({key.split(".")[0] for key in own if key not in found and not key.startswith(data_bound)})
-    return f"started from {model!r}: {len(found)} tensors" + (f", fresh: {', '.join(fresh)}" if fresh else "")

@@ -12,9 +12,17 @@ from tests.data.fixtures import write_coco, write_visual_genome, write_voc, writ
 pytestmark = pytest.mark.filterwarnings("ignore::sarb.data.checks.DataWarning")
 
 
-def options_reader(place: Path, *, number: int = 1, share: float | None = 0.5, flag: bool = False, folder: Path | None = None,
-                   word: str = "a", either: str | Path = "x") -> dict:  # fmt: skip
-    return {name: value for name, value in locals().items()}
+def options_reader(
+    place: Path,
+    *,
+    number: int = 1,
+    share: float | None = 0.5,
+    flag: bool = False,
+    folder: Path | None = None,
+    word: str = "a",
+    either: str | Path = "x",
+) -> dict:
+    return dict(locals())
 
 
 def plain_reader(number: int = 3) -> int:
@@ -134,3 +142,12 @@ def test_import_is_light():
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
     assert set(sarb.data.__all__) == {"DATASETS", "Data", "Dataset", "load"}
+
+
+def test_the_built_in_set_wins_over_a_folder_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(DATASETS, "demo", f"{__name__}:plain_reader")
+    (tmp_path / "demo").mkdir()
+    assert load("demo") == 3
+    with pytest.raises(DataError, match="not a known layout"):
+        load("./demo")

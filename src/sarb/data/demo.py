@@ -30,7 +30,7 @@ from sarb.labels import ABSENT, PRESENT, LabelMatrix
 from sarb.progress import Progress
 
 #: raise when a drawing changes, so that old caches are not used any more
-VERSION = 1
+VERSION = 2
 #: test pictures have their own range of indices: they stay the same whatever the number of training pictures
 FIRST_TEST_INDEX = 1_000_000
 JPEG_QUALITY = 88
@@ -71,7 +71,7 @@ class Settings(NamedTuple):
 def load_demo(train: int = 1200, test: int = 600, seed: int = 0, size: int = 160, processes: int = 2) -> Data:
     """Return the demo set: scenes with 1 to 6 objects of 30 categories, fully labelled.
 
-    The first call draws it (about 15 s on 2 cores) into the cache, see :func:`sarb.files.cache_dir`; later calls read it.
+    The first call draws it (about 15 s on 2 cores) into :func:`sarb.files.cache_dir`; later calls read it.
 
     Args:
         train: number of training pictures.
@@ -132,7 +132,7 @@ def _sweep(cache: Path) -> None:
 def _draw_all(folder: Path, settings: Settings, processes: int) -> None:
     """Draw part 0 here and the others in fresh interpreters.
 
-    Not ``multiprocessing``: forking is unsafe once torch has threads, and spawning would run an unguarded user script again.
+    Not ``multiprocessing``: forking is unsafe once torch has threads, and spawning runs an unguarded user script again.
     """
     total = settings.train + settings.test
     progress = Progress()

@@ -35,7 +35,7 @@ class Paint:
 
 def jitter(colour: Colour, rng: np.random.Generator, amount: int = 16) -> Colour:
     """Shift a colour a little in each channel."""
-    red, green, blue = (int(min(255, max(0, value + rng.integers(-amount, amount + 1)))) for value in colour)
+    red, green, blue = (min(255, max(0, value + int(rng.integers(-amount, amount + 1)))) for value in colour)
     return red, green, blue
 
 

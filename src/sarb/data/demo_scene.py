@@ -20,7 +20,6 @@ LEAST_VISIBLE = 0.25
 STRANGER_SHARE = 0.07  # objects that do not belong to the theme
 PAPER_SHARE = 0.15  # pictures without a place
 SYMBOL_SHARE = 0.12  # objects drawn as a printed symbol, where their category has one
-SUPERSAMPLING = 3
 SHADOW = [round(alpha * 0.3) for alpha in range(256)]
 
 
@@ -61,19 +60,21 @@ def present_categories(placed: Sequence[Placed], size: int) -> set[str]:
 def make_patch(
     draw: Callable[[Pen], None], pixels: int, tilt: float, paint: Paint, rng: np.random.Generator
 ) -> Image.Image:
-    """Draw one object about ``pixels`` large, turned by up to ``tilt`` degrees, mirrored at random, in a random style."""
-    pen = Pen(pixels * SUPERSAMPLING, paint, rng)
+    """Draw one object about ``pixels`` large, turned by up to ``tilt`` degrees, perhaps mirrored, in a random style."""
+    enlarged = 3 if pixels < 70 else 2  # large objects have smooth edges with less
+    pen = Pen(pixels * enlarged, paint, rng)
     draw(pen)
     image = ImageOps.mirror(pen.image) if rng.random() < 0.5 else pen.image
     angle = float(rng.uniform(-tilt, tilt))
     # premultiplied once, for both steps; Pillow would convert there and back in each
     turned = image.convert("RGBa").rotate(angle, Image.Resampling.BILINEAR, expand=True)
-    return finish(turned.reduce(SUPERSAMPLING).convert("RGBA"), paint, rng)
+    return finish(turned.reduce(enlarged).convert("RGBA"), paint, rng)
 
 
 def finish(patch: Image.Image, paint: Paint, rng: np.random.Generator) -> Image.Image:
     """Shade an object from one side to the other and give it a dark, a light or no outline."""
-    ramp = np.linspace(*rng.uniform(0.78, 1.18, 2), patch.height, dtype=np.float32)[:, None, None]
+    top, bottom = rng.uniform(0.78, 1.18, 2)
+    ramp = np.linspace(top, bottom, patch.height, dtype=np.float32)[:, None, None]
     pixels = np.asarray(patch, np.float32)
     shaded = np.concatenate([np.clip(pixels[..., :3] * ramp, 0, 255), pixels[..., 3:]], axis=2)
     patch = Image.fromarray(shaded.astype(np.uint8))
@@ -154,7 +155,7 @@ def furnish(theme: Theme, horizon: float, background: Image.Image, rng: np.rando
         spot = find_place(thing.zone, horizon, rng, taken)
         taken.append(spot)
         near = 0.75 + 0.4 * spot[1] / 100 if thing.zone == "ground" else 1.0
-        pixels = float(np.exp(rng.uniform(np.log(42), np.log(90)))) * thing.size * near * unit
+        pixels = float(np.exp(rng.uniform(np.log(48), np.log(96)))) * thing.size * near * unit
         layers.append(
             (
                 spot[1] if thing.zone == "ground" else rng.uniform(0, 100),
@@ -181,7 +182,7 @@ def compose(background: Image.Image, placed: Sequence[Placed]) -> Image.Image:
 
 def light(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     """Change the light: a gradient across, vignette, gamma, colour cast, then blur and grain."""
-    blur = float(rng.uniform(0, 0.8))
+    blur = float(rng.uniform(0, 0.7))
     image = image.filter(ImageFilter.GaussianBlur(blur * image.width / 160)) if blur > 0.3 else image
     axis = np.linspace(-1, 1, image.width, dtype=np.float32)
     angle, strength, vignette = rng.uniform(0, 2 * np.pi), rng.uniform(0, 0.25), rng.uniform(0, 0.12)

@@ -183,7 +183,8 @@ THEMES: dict[str, Theme] = {
     "office": Theme(office, (52, 64), 0.13, {
         "book": 9, "envelope": 4, "telephone": 5, "scissors": 3, "lamp": 5, "clock": 4, "cup": 6, "chair": 4}),
     "park": Theme(park, (40, 56), 0.18, {
-        "tree": 14, "flower": 8, "mushroom": 3, "ball": 4, "kite": 4, "bicycle": 4, "sun": 5, "cloud": 6, "balloon": 2}),
+        "tree": 14, "flower": 8, "mushroom": 3, "ball": 4, "kite": 4, "bicycle": 4, "sun": 5, "cloud": 6,
+        "balloon": 2}),
     "winter": Theme(winter, (42, 58), 0.10, {
         "snowman": 7, "tree": 11, "house": 7, "cloud": 4, "cat": 2, "moon": 2, "lamp": 1, "airplane": 1}),
     "night": Theme(night, (72, 84), 0.08, {

@@ -15,8 +15,8 @@ from PIL import Image, UnidentifiedImageError
 
 from sarb.errors import ImageError
 
-#: the only decoders that are tried; others (PostScript, PDF …) can run programs or read other files
-FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "TIFF", "BMP", "GIF", "PPM")
+#: the only decoders that are tried, others can run programs or read other files (PostScript …); the JPEG one opens MPO
+FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "WEBP", "TIFF")
 SUFFIXES = (
     ".jpg",
     ".jpeg",
@@ -199,8 +199,11 @@ class EvalTransform:
     mean: Triple = IMAGENET_MEAN
     std: Triple = IMAGENET_STD
 
-    def __call__(self, image: Image.Image) -> NDArray[np.float32]:
-        """Return float32 (3, S, S), contiguous."""
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __call__(self, image: Image.Image, rng: np.random.Generator | None = None) -> NDArray[np.float32]:
+        """Return float32 (3, S, S), contiguous; ``rng`` is there to be called like a random transform, and unused."""
         return _normalised(image, self.size, None, self.mean, self.std)
 
     def config(self) -> dict[str, Any]:
@@ -230,6 +233,9 @@ class TrainTransform:
     crops: tuple[float, ...] = (1.0, 0.875, 0.75, 0.625, 0.5)
     flip: bool = True
 
+    def __post_init__(self) -> None:
+        _freeze(self)
+
     def box(self, width: int, height: int, rng: np.random.Generator) -> tuple[float, float, float, float]:
         """Draw (left, top, right, bottom) in pixels of an image of this size: one draw each for side, left, top."""
         whole = round(self.size * 512 / 448)
@@ -247,6 +253,12 @@ class TrainTransform:
     def config(self) -> dict[str, Any]:
         """Return the arguments, ready for JSON."""
         return _plain(self)
+
+
+def _freeze(transform: EvalTransform | TrainTransform) -> None:
+    """Turn lists, as JSON gives them, into tuples."""
+    for key, value in vars(transform).items():
+        object.__setattr__(transform, key, tuple(value) if isinstance(value, list) else value)
 
 
 def _plain(transform: EvalTransform | TrainTransform) -> dict[str, Any]:

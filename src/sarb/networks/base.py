@@ -18,6 +18,10 @@ class Network(nn.Module):
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "represent", "classify"})
+    #: prefixes of learned tensors with one row per category
+    per_category: ClassVar[tuple[str, ...]] = ()
+    #: prefixes of tensors that come from the data, not from learning
+    from_data: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, backbone: Backbone, categories: int) -> None:
         super().__init__()

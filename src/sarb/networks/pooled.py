@@ -22,6 +22,7 @@ class Pooled(Network):
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
+    per_category: ClassVar[tuple[str, ...]] = ("classifier.",)
 
     def __init__(
         self,

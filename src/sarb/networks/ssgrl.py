@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -31,6 +33,9 @@ class SSGRL(Network):
         grid: maps larger than this are average-pooled 2×2 (paper: 14×14 at 448 becomes 7×7).
         dropout: in φ (paper: 0).
     """
+
+    per_category: ClassVar[tuple[str, ...]] = ("classifier.category.", "csrl.mask.", "words.learned")
+    from_data: ClassVar[tuple[str, ...]] = ("cooccurrence", "words.given", "words.found")
 
     def __init__(
         self,

@@ -76,9 +76,9 @@ def _summary(run: RunFolder, report: Report | None) -> str:
     begin = f"Trained with {share:.3g} % of the labels{source}" if share is not None else f"Trained{source}"
     if report is None:
         return f"{begin}. It has not been evaluated yet: there is no metrics.json and no scores.npz in the folder."
-    tested = f"{int(report.metrics.get('images', 0)):,} test images"
-    known = f"{int(report.metrics.get('categories', 0))} categories"
-    text = f"{begin}, it reaches a mAP of {number(report.mAP)} over {known} on {tested}."
+    tested = _count(report.metrics.get("images", 0), "test image", "test images")
+    over = _count(report.metrics.get("categories", 0), "category", "categories")
+    text = f"{begin}, it reaches a mAP of {number(report.mAP)} over {over} on {tested}."
     order = ranked(report.per_category)
     if len(order) > 1:
         best, worst = order[0], order[-1]
@@ -119,9 +119,8 @@ def _decisions(run: RunFolder, report: Report) -> str:
     content = page.table(["a label is present if", *DECISIONS], rows)
     left_out = int(report.metrics.get("categories_without_positive", 0))
     counted = f"{int(report.metrics.get('known_entries', 0)):,} known test labels were scored"
-    absent = "1 category" if left_out == 1 else f"{left_out} categories"
     if left_out:
-        counted += f"; {absent} without a known positive left out of mAP and CR"
+        counted += f"; {_count(left_out, 'category', 'categories')} without a known positive left out of mAP and CR"
     content += page.paragraph(f"{counted}.", "note")
     if run.others():
         names = ("mAP", "mAP_interpolated", "OF1", "CF1")
@@ -178,6 +177,11 @@ def _known_share(run: RunFolder) -> float | None:
     if isinstance(asked, int | float):
         return 100 * float(asked)
     return 100 * run.train.known_share if run.train is not None else None
+
+
+def _count(number_of: float, one: str, many: str) -> str:
+    """``'1 category'``, ``'20 categories'``."""
+    return f"{int(number_of):,} {one if int(number_of) == 1 else many}"
 
 
 def _known_labels(run: RunFolder) -> str | None:

@@ -14,13 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from sarb.labels import UNKNOWN, LabelMatrix
 from sarb.metrics import Curve, average_precision, precision_recall
-from sarb.report.style import WIDTH, Colours, Theme, new_figure, png, say, short, style
+from sarb.report.style import Colours, Theme, new_figure, png, say, short, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: above this many categories names no longer fit beside the co-occurrence matrix
 NAMED_CATEGORIES = 80
+
+#: size of the text (points) and place of the counts in the picture of APs, by number of columns
+SIZES = ((9.0, 118.0), (8.0, 124.0), (6.5, 136.0))
 
 
 def per_category_ap(rows: Sequence[Mapping[str, Any]], *, theme: Theme = "light") -> bytes:
@@ -34,14 +37,20 @@ def per_category_ap(rows: Sequence[Mapping[str, Any]], *, theme: Theme = "light"
         for column, axes in enumerate(figure.subplots(1, columns, squeeze=False)[0]):
             part = ranked[column * deep : (column + 1) * deep]
             mean = sum(values) / len(values) if values else None
-            _ap_column(axes, part, deep, mean, (9, 8, 6.5)[columns - 1], colours)
+            _ap_column(axes, part, deep, mean, SIZES[columns - 1], colours)
         return png(figure)
 
 
 def _ap_column(
-    axes: Axes, rows: Sequence[Mapping[str, Any]], deep: int, mean: float | None, size: float, colours: Colours
+    axes: Axes,
+    rows: Sequence[Mapping[str, Any]],
+    deep: int,
+    mean: float | None,
+    sizes: tuple[float, float],
+    colours: Colours,
 ) -> None:
     """One column of bars; all columns have ``deep`` places, so that bars are equally thick everywhere."""
+    size, right = sizes
     place = np.arange(len(rows))
     heights = [0.0 if _missing(row["AP"]) else float(row["AP"]) for row in rows]
     axes.barh(place, heights, height=0.72, color=colours.series[0], alpha=0.9)
@@ -50,13 +59,13 @@ def _ap_column(
         clear = {"facecolor": colours.background, "edgecolor": "none", "pad": 0.6}
         axes.text(heights[position] + 1, position, text, va="center", size=size - 0.5, color=colours.text, bbox=clear)
         count = f"{int(row['positives']):,}"
-        axes.text(118, position, count, va="center", ha="right", size=size - 0.5, color=colours.muted)
+        axes.text(right, position, count, va="center", ha="right", size=size - 0.5, color=colours.muted)
     if mean is not None:
         axes.axvline(mean, color=colours.series[1], linewidth=1.2, linestyle=(0, (4, 3)))
         axes.text(mean, -0.75, f"mean {mean:.1f}", color=colours.series[1], ha="center", va="bottom", size=size)
-    axes.text(118, -0.75, "positives", ha="right", va="bottom", size=size - 0.5, color=colours.muted)
+    axes.text(right, -0.75, "positives", ha="right", va="bottom", size=size - 0.5, color=colours.muted)
     axes.set_yticks(place, [short(row["category"], 22) for row in rows], size=size, color=colours.text)
-    axes.set_xlim(0, 118)
+    axes.set_xlim(0, right)
     axes.set_ylim(max(deep, 1) - 0.4, -0.7)
     axes.set_xticks(range(0, 101, 20))
     axes.set_xlabel("average precision (%)")
@@ -132,22 +141,22 @@ def cooccurrence(matrix: ArrayLike, categories: Sequence[str], *, theme: Theme =
     order = _similar_together(graph)
     shown = np.ma.masked_array(graph[np.ix_(order, order)], np.eye(len(graph), dtype=bool))
     named = len(categories) <= NAMED_CATEGORIES
-    side = 4.5 + 0.075 * min(len(categories), NAMED_CATEGORIES)
+    side = 4.5 + 0.07 * min(len(categories), NAMED_CATEGORIES)
     with style(theme) as colours:
         from matplotlib.colors import LinearSegmentedColormap
 
         heat = LinearSegmentedColormap.from_list("heat", list(colours.heat)).with_extremes(bad=colours.grid)
-        figure = new_figure(side, width=min(WIDTH + 2, side + 1.5))
+        figure = new_figure(side, width=side + 0.9)
         axes = figure.subplots()
         top = max(0.05, float(shown.max())) if shown.count() else 1.0
         image = axes.imshow(shown, cmap=heat, vmin=0, vmax=top, interpolation="nearest")
-        size = float(np.clip(300 / max(1, len(categories)), 5.2, 9))
+        size = float(np.clip(0.7 * 72 * side / max(1, len(categories)), 5.5, 9))  # 70 % of a row, in points
         names = [short(categories[index], 20) for index in order] if named else []
         axes.set_xticks(range(len(names)), names, rotation=90, size=size)
         axes.set_yticks(range(len(names)), names, size=size)
         axes.set(xlabel="also present", ylabel="given this one is present")
         axes.grid(visible=False)
-        bar = figure.colorbar(image, ax=axes, shrink=0.6, label="share of images")
+        bar = figure.colorbar(image, ax=axes, shrink=0.5, aspect=30, pad=0.01, label="share of images")
         bar.outline.set_visible(False)
         return png(figure)
 

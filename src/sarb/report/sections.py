@@ -79,15 +79,20 @@ def together_section(run: RunFolder) -> str:
     """Co-occurrence of the training labels."""
     if run.train is None:
         return page.paragraph("There is no labels.npz in the folder, so no co-occurrence is drawn.", "absent")
-    smoothing = float(run.setting("graph_smoothing") or 1.0)
+    if len(run.train.categories) < 2:
+        return page.paragraph("With a single category there is nothing that could appear together.", "absent")
+    asked = run.setting("graph_smoothing")
+    smoothing = 1.0 if asked is None else float(asked)
     graph, names = run.train.cooccurrence(smoothing), run.train.categories
+    unnamed = " There are too many to name them." if len(names) > plots.NAMED_CATEGORIES else ""
     picture = _plot(
         run, "cooccurrence", lambda theme: plots.cooccurrence(graph, names, theme=theme), "Co-occurrence matrix",
         "How often the column's category is present in training images that show the row's, counted on known labels "
         "only, pulled towards the category's overall share where few labels are known (smoothing "
-        f"{smoothing:g}). Categories that go together are placed together.",
+        f"{smoothing:g}). Categories that go together are placed together.{unnamed}",
     )  # fmt: skip
-    return picture.replace("<figure>", '<figure class="matrix">', 1)
+    kind = "matrix large" if len(names) > 40 else "matrix"
+    return picture.replace("<figure>", f'<figure class="{kind}">', 1)
 
 
 def samples_section(run: RunFolder) -> str:

@@ -1,0 +1,20 @@
+"""Label pictures with the model of ``train.py``: files, Pillow images or arrays."""
+
+from PIL import Image
+
+import sarb
+
+model = sarb.load_model("runs/example")
+Image.new("RGB", (200, 150), "skyblue").save("sky.png")
+
+scores = sarb.predict(model, ["sky.png", Image.new("RGB", (64, 64), "darkgreen")])
+for path, labels in zip(scores.paths, scores.top(3), strict=True):
+    print(path, ", ".join(f"{name} {probability:.2f}" for name, probability in labels))
+scores.to_csv("predictions.csv")
+
+# a damaged file among many need not stop the rest
+with open("broken.jpg", "w", encoding="utf-8") as file:
+    file.write("not a picture")
+skipped: list[tuple[str, str]] = []
+scores = sarb.predict(model, ["sky.png", "broken.jpg"], skipped=skipped)
+print(len(scores), "labelled, skipped:", skipped)

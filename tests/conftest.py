@@ -1,0 +1,62 @@
+"""Shared by all tests: a cache folder of their own, one thread, and a tiny data set of coloured squares."""
+
+import csv
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+COLOURS = {
+    "red": (220, 40, 40),
+    "green": (40, 200, 60),
+    "blue": (50, 70, 230),
+    "yellow": (240, 220, 50),
+    "white": (250, 250, 250),
+}
+TRAIN, TEST = 36, 12
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache_and_one_thread(tmp_path_factory):
+    """One cache for the session, so that a generated data set is made once; nothing reaches the user's own."""
+    import torch
+
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SARB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def squares(tmp_path_factory):
+    """Folder with 48 JPEGs of 64×64 (1 to 3 coloured squares each) and ``labels.csv`` in encoding binary."""
+    folder, random = tmp_path_factory.mktemp("squares"), np.random.RandomState(0)
+    names = list(COLOURS)
+    with (folder / "labels.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["file_name", "split", *names])
+        for number in range(TRAIN + TEST):
+            # every colour is sure to occur in both splits
+            shown = {names[number % len(names)], *random.choice(names, random.randint(0, 3), replace=False)}
+            _draw(sorted(shown), random).save(folder / f"{number:02d}.jpg", quality=90)
+            split = "train" if number < TRAIN else "test"
+            writer.writerow([f"{number:02d}.jpg", split, *(int(name in shown) for name in names)])
+    return folder
+
+
+def _draw(shown, random):
+    picture = Image.new("RGB", (64, 64), tuple(int(value) for value in random.randint(20, 70, 3)))
+    draw = ImageDraw.Draw(picture)
+    for place, colour in zip(random.permutation(9), shown, strict=False):
+        left, top = int(place) % 3 * 21 + random.randint(0, 5), int(place) // 3 * 21 + random.randint(0, 5)
+        side = random.randint(12, 17)
+        draw.rectangle((left, top, left + side, top + side), fill=COLOURS[colour])
+    return picture
+
+
+@pytest.fixture(scope="session")
+def squares_data(squares):
+    """The squares as Data: 36 training images, 12 test images, 5 categories, every label known."""
+    import sarb
+
+    return sarb.load(squares / "labels.csv", encoding="binary")

@@ -1,0 +1,220 @@
+"""The contract: what must hold for every network × method."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import sarb
+from sarb.errors import StageError
+from sarb.labels import LabelMatrix
+from sarb.loader import Batch
+from sarb.methods.base import Method
+from sarb.model import build_network
+from sarb.registry import METHODS, NETWORKS, find
+
+C, SIZE = 4, 64
+NETWORK_OPTIONS: dict[str, dict[str, Any]] = {"ssgrl": {"dim": 16, "hidden": 8}, "pooled": {}}
+METHOD_OPTIONS: dict[str, dict[str, Any]] = {"sarb": {"start": 1, "refresh": 1, "prototypes": 3}, "partial_bce": {}}
+PAIRS = [(network, method) for network in NETWORKS for method in METHODS]
+
+
+def possible(network: str, method: str) -> bool:
+    return find("method", METHODS, method).needs <= find("network", NETWORKS, network).stages
+
+
+POSSIBLE = [pair for pair in PAIRS if possible(*pair)]
+IMPOSSIBLE = [pair for pair in PAIRS if not possible(*pair)]
+
+
+def make(network: str, method: str, categories: int = C) -> Method:
+    torch.manual_seed(0)
+    made = build_network(
+        categories, network=network, backbone="tiny", network_options=NETWORK_OPTIONS[network], weights=None
+    )
+    built: Method = find("method", METHODS, method)(made, **METHOD_OPTIONS[method])
+    return built
+
+
+def make_batch(labels: torch.Tensor, seed: int = 0) -> Batch:
+    torch.manual_seed(seed)
+    return Batch(torch.rand(len(labels), 3, SIZE, SIZE), labels, torch.arange(len(labels)))
+
+
+def random_labels(size: int = 6, categories: int = C) -> torch.Tensor:
+    return torch.from_numpy(np.random.default_rng(0).integers(-1, 2, (size, categories)).astype(np.int8))
+
+
+def start_blending(method: Method, batch: Batch, epoch: int = 1) -> None:
+    method.prepare(LabelMatrix(batch.labels.numpy(), [str(c) for c in range(batch.labels.shape[1])]))
+    method.begin_epoch(epoch, lambda: [batch])
+    method.begin_step(epoch + 0.5)
+    method.train()
+
+
+def test_there_is_an_impossible_pair_to_test() -> None:
+    assert ("pooled", "sarb") in IMPOSSIBLE
+
+
+@pytest.mark.parametrize(("network", "method"), IMPOSSIBLE)
+def test_impossible_pair_is_one_clear_error(network: str, method: str) -> None:
+    with pytest.raises(StageError, match="needs stage 'represent'.*choose network") as caught:
+        make(network, method)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("network", "method"), POSSIBLE)
+class TestPair:
+    def test_shapes_and_named_scalar_terms(self, network: str, method: str) -> None:
+        built = make(network, method)
+        batch = make_batch(random_labels())
+        start_blending(built, batch)
+        terms = built(batch)
+        assert "cls" in terms
+        assert all(value.shape == () and torch.isfinite(value) for value in terms.values())
+        assert built.network(batch.images).shape == (6, C)
+
+    def test_batch_of_one(self, network: str, method: str) -> None:
+        built = make(network, method)
+        batch = make_batch(torch.tensor([[1, -1, 0, 0]], dtype=torch.int8))
+        start_blending(built, batch)
+        total = sum(built(batch).values())
+        total.backward()
+        assert torch.isfinite(total)
+
+    def test_all_unknown_gives_an_exact_zero_and_no_nan(self, network: str, method: str) -> None:
+        built = make(network, method)
+        batch = make_batch(torch.zeros(5, C, dtype=torch.int8))
+        start_blending(built, batch)
+        terms = built(batch)
+        assert terms["cls"].item() == 0
+        sum(terms.values()).backward()
+        for name, parameter in built.named_parameters():
+            assert parameter.grad is None or torch.isfinite(parameter.grad).all(), name
+
+    def test_plain_term_gives_zero_gradient_to_unknown_entries(self, network: str, method: str) -> None:
+        built = make(network, method)
+        batch = make_batch(random_labels())
+        seen: list[torch.Tensor] = []
+        inner = built.network.classify
+
+        def spy(features: torch.Tensor) -> torch.Tensor:
+            logits = inner(features)
+            logits.retain_grad()
+            seen.append(logits)
+            return logits
+
+        built.network.classify = spy  # type: ignore[method-assign]
+        start_blending(built, batch, epoch=0)
+        seen.clear()
+        built(batch)["cls"].backward()
+        gradient = seen[0].grad
+        assert gradient is not None
+        assert (gradient[batch.labels == 0] == 0).all()
+        assert (gradient[batch.labels != 0] != 0).all()
+
+    def test_what_was_completed_is_counted(self, network: str, method: str) -> None:
+        built = make(network, method)
+        labels = torch.tensor([[1, 0, 0, -1], [0, 1, -1, 0]], dtype=torch.int8)
+        batch = make_batch(labels)
+        start_blending(built, batch)
+        built(batch)
+        completed = {key: value for key, value in built.figures().items() if key.startswith("completed")}
+        if method == "sarb":
+            # two images are each other's partner: (0,1) takes from image 1, (1,0) from image 0; one PLRB entry each
+            assert completed == {"completed_ilrb": 2, "completed_plrb": 2}
+        else:
+            assert completed == {}
+
+    @pytest.mark.parametrize("positives", [0, 1, 2, 9, 10, 11, 12])
+    def test_any_number_of_known_positives(self, network: str, method: str, positives: int) -> None:
+        built = make(network, method)
+        labels = torch.zeros(14, C, dtype=torch.int8)
+        labels[:positives, 0] = 1
+        labels[13, 1:] = -1
+        batch = make_batch(labels)
+        start_blending(built, batch)
+        total = sum(built(batch).values())
+        total.backward()
+        assert torch.isfinite(total)
+        if method == "sarb":
+            assert built.plrb.counts.tolist() == [min(positives, 3), 0, 0, 0]  # type: ignore[union-attr]
+
+    def test_same_seed_same_losses(self, network: str, method: str) -> None:
+        losses = []
+        for _ in range(2):
+            built = make(network, method)
+            batch = make_batch(random_labels())
+            start_blending(built, batch)
+            torch.manual_seed(3)
+            losses.append({name: value.item() for name, value in built(batch).items()})
+        assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize(("network", "method"), POSSIBLE)
+class TestTrained:
+    options = {"backbone": "tiny", "image_size": 64, "batch_size": 8, "lr": 2e-3, "seed": 1, "progress": False, "recipe": "small"}
+
+    def fit(self, data: sarb.Data, network: str, method: str, out: Path | None = None, **more: Any) -> sarb.Model:
+        return sarb.fit(
+            data.train.hide(0.6, 0), network=network, method=method, out=out,
+            network_options=NETWORK_OPTIONS[network], method_options=METHOD_OPTIONS[method],
+            **{**self.options, "epochs": 4, **more},
+        )  # fmt: skip
+
+    def test_loss_falls(self, squares_data: sarb.Data, tmp_path: Path, network: str, method: str) -> None:
+        import csv
+
+        self.fit(squares_data, network, method, tmp_path / "run", epochs=8, backbone_options={"train_stages": 3})
+        rows = list(csv.DictReader((tmp_path / "run" / "log.csv").open()))
+        assert float(rows[-1]["loss_cls"]) < 0.9 * float(rows[0]["loss_cls"])
+
+    def test_same_seed_same_weights_other_seed_other_weights(
+        self, squares_data: sarb.Data, network: str, method: str
+    ) -> None:
+        first, second = (self.fit(squares_data, network, method, epochs=2) for _ in range(2))
+        other = self.fit(squares_data, network, method, epochs=2, seed=2)
+        for key, value in first.network.state_dict().items():
+            assert torch.equal(value, second.network.state_dict()[key]), key
+        assert not torch.equal(
+            first.network.state_dict()["classifier.weight" if network == "pooled" else "classifier.join.weight"],
+            other.network.state_dict()["classifier.weight" if network == "pooled" else "classifier.join.weight"],
+        )
+
+    def test_save_load_same_logits(self, squares_data: sarb.Data, tmp_path: Path, network: str, method: str) -> None:
+        model = self.fit(squares_data, network, method, tmp_path / "run", epochs=2)
+        before = sarb.predict(model, squares_data.test).logits
+        after = sarb.predict(sarb.load_model(tmp_path / "run"), squares_data.test).logits
+        assert np.array_equal(before, after)
+
+    def test_stop_and_resume_equals_an_undisturbed_run(
+        self, squares_data: sarb.Data, tmp_path: Path, network: str, method: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import sarb.train as loop
+
+        whole = self.fit(squares_data, network, method, tmp_path / "whole", valid=0.2)
+        original = loop._Training._epoch
+
+        def stop_at_two(self: Any, epoch: int) -> dict[str, Any]:
+            if epoch == 2:
+                raise KeyboardInterrupt
+            return original(self, epoch)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(loop._Training, "_epoch", stop_at_two)
+            with pytest.raises(KeyboardInterrupt):
+                self.fit(squares_data, network, method, tmp_path / "cut", valid=0.2)
+        resumed = self.fit(squares_data, network, method, tmp_path / "cut", valid=0.2, resume=True)
+        for key, value in whole.network.state_dict().items():
+            assert torch.equal(value, resumed.network.state_dict()[key]), key
+        assert _log(tmp_path / "whole") == _log(tmp_path / "cut")
+        assert (tmp_path / "whole" / "steps.csv").read_bytes() == (tmp_path / "cut" / "steps.csv").read_bytes()
+
+
+def _log(folder: Path) -> list[dict[str, str]]:
+    import csv
+
+    rows = list(csv.DictReader((folder / "log.csv").open()))
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]

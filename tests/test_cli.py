@@ -1,0 +1,216 @@
+"""The command line as a user meets it: exit codes, one clear line, files written whole."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import sarb
+from sarb.cli import main
+
+TRAIN = ["--backbone", "tiny", "--image-size", "64", "--epochs", "2", "--set", "network.dim=16", "--set", "network.hidden=8", "--set", "method.start=1"]  # fmt: skip
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["sarb", *map(str, arguments)])
+    previous = signal.getsignal(signal.SIGTERM)
+    try:
+        main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    raise AssertionError("main always exits")
+
+
+@pytest.fixture(scope="module")
+def trained(squares: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SARB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        code = run(
+            patch, "train", "--data", squares / "labels.csv", "-o", "encoding=binary", "--known", "0.5", "--valid", "0.2",
+            "--out", folder, "--quiet", *TRAIN,
+        )  # fmt: skip
+    assert code == 0
+    return folder
+
+
+def test_train_writes_the_run_folder(trained: Path) -> None:
+    for name in ("config.json", "log.csv", "labels.npz", "metrics.json", "scores.npz", "report.html", "model/README.md"):
+        assert (trained / name).is_file(), name
+    assert list((trained / "plots").glob("*.png"))
+    metrics = json.loads((trained / "metrics.json").read_text())
+    assert 0 <= metrics["mAP"] <= 100
+    assert 0 <= metrics["best"]["mAP"] <= 100
+    used = sarb.LabelMatrix.load(trained / "labels.npz")
+    assert 0.3 < used.known_share < 0.7
+
+
+def test_mask_is_the_documented_draw(trained: Path, squares: Path) -> None:
+    hidden = sarb.load(squares / "labels.csv", encoding="binary").train.labels.hide(0.5, 0)
+    used = sarb.LabelMatrix.load(trained / "labels.npz")
+    lookup = dict(zip(hidden.paths, hidden.values.tolist(), strict=True))
+    assert all(lookup[path] == row for path, row in zip(used.paths, used.values.tolist(), strict=True))
+
+
+def test_evaluate_repeats_the_run_s_numbers(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "evaluate", trained, "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    stored = json.loads((trained / "metrics.json").read_text())
+    # the run tested from its fp16 cache, this command from the files
+    assert printed["mAP"] == pytest.approx(stored["mAP"], abs=2.0)
+    assert printed["images"] == stored["images"]
+
+
+def test_predict_prints_labels_with_probabilities(
+    trained: Path, squares: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    photo = tmp_path / "photo.jpg"
+    Image.new("RGB", (200, 120), "red").save(photo)
+    assert run(monkeypatch, "predict", trained, photo, "--top-k", "2") == 0
+    line = capsys.readouterr().out.strip()
+    assert line.startswith(f"{photo}: ")
+    assert len(line.split(",")) == 2
+    assert run(monkeypatch, "predict", trained, photo, "--json", "--threshold", "0") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert set(row["labels"]) == set(sarb.load_model(trained).categories)
+
+
+@pytest.mark.parametrize("kind", ["missing", "text", "truncated"])
+def test_a_bad_image_is_one_clear_line_and_exit_code_2(
+    trained: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    photo = tmp_path / "photo.jpg"
+    if kind == "text":
+        photo.write_text("hello")
+    if kind == "truncated":
+        Image.effect_noise((200, 200), 90).convert("RGB").save(photo)
+        photo.write_bytes(photo.read_bytes()[:2000])
+    assert run(monkeypatch, "predict", trained, photo, "--out", tmp_path / "out.csv") == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.strip().splitlines()) == 1
+    assert str(photo) in captured.err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_predict_skips_and_lists_bad_images_among_good_ones(
+    trained: Path, squares: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    Image.new("RGB", (64, 64), "blue").save(tmp_path / "good.png")
+    (tmp_path / "bad.jpg").write_text("hello")
+    out = tmp_path / "out.csv"
+    assert run(monkeypatch, "predict", trained, tmp_path, "--out", out) == 3
+    with out.open() as file:
+        assert [Path(row["file_name"]).name for row in csv.DictReader(file)] == ["good.png"]
+    with (tmp_path / "out.csv.errors.csv").open() as file:
+        assert [Path(row["file_name"]).name for row in csv.DictReader(file)] == ["bad.jpg"]
+    assert "bad.jpg" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["train", "--data", "demo", "--method", "sabr"], "Did you mean 'sarb'"),
+        (["train", "--data", "demo", "--set", "method.alhpa=0.3"], "Did you mean 'alpha'"),
+        (["train", "--data", "demo", "--set", "metod.alpha=0.3"], "Did you mean 'method'"),
+        (["train", "--data", "demo", "--row", "Ours with SAM"], "Did you mean 'Ours w/ SAM'"),
+        (["train", "nosuch", "--data", "demo"], "unknown recipe 'nosuch'"),
+        (["train"], "no data: add --data SRC"),
+        (["train", "--data", "dmeo"], "demo"),
+        (["train", "--data", "demo", "-o", "encoding"], "expected key=value"),
+        (["evaluate", "/no/such/run"], "no such run or model folder"),
+        (["list", "metods"], "Did you mean 'methods'"),
+        (["report", "/no/such/run"], "not a run folder"),
+        (["train", "--data", "demo", "--epochs", "many"], "not a valid int"),
+        (["nosuch"], "No such command"),
+    ],
+)
+def test_usage_errors_exit_with_2(
+    arguments: list[str], expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    captured = capsys.readouterr()
+    assert expected in " ".join(captured.err.split())
+    assert "Traceback" not in captured.err
+
+
+def test_several_mistakes_are_reported_together(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "train", "--data", "demo", "--method", "sabr", "--set", "epoch=3", "--set", "x.y=1") == 2
+    error = capsys.readouterr().err
+    assert "x" in error
+    assert run(monkeypatch, "train", "--data", "demo", "--method", "sabr", "--set", "epoch=3") == 2
+    error = capsys.readouterr().err
+    assert "'sarb'" in error
+    assert "'epochs'" in error
+
+
+def test_a_bug_of_ours_exits_with_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import sarb.session
+
+    def broken(what: str) -> dict[str, str]:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(sarb.session, "listing", broken)
+    assert run(monkeypatch, "list", "rows") == 1
+    assert "a bug of ours" in capsys.readouterr().err
+
+
+def test_version_help_and_lists(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out.strip() == f"sarb {sarb.__version__}"
+    for command in ("train", "evaluate", "predict", "report", "list"):
+        assert run(monkeypatch, command, "--help") == 0
+        assert f"$ sarb {command}" in capsys.readouterr().out
+    for what, name in (("rows", "Ours w/ SAM"), ("methods", "sarb"), ("networks", "pooled"), ("backbones", "resnet101"), ("datasets", "demo"), ("recipes", "coco2014")):  # fmt: skip
+        assert run(monkeypatch, "list", what) == 0
+        assert name in capsys.readouterr().out
+
+
+def test_report_is_written_anew(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (trained / "report.html").unlink()
+    assert run(monkeypatch, "report", trained) == 0
+    assert (trained / "report.html").stat().st_size > 10_000
+
+
+def test_row_and_set_reach_the_configuration(squares: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    code = run(
+        monkeypatch, "train", "--data", squares / "labels.csv", "-o", "encoding=binary", "--row", "Ours w/ SAM", "--out",
+        tmp_path / "run", "-q", *TRAIN, "--set", "method.alpha=0.3", "--set", "lr.csrl=0.5", "--set", "weight_decay=0",
+    )  # fmt: skip
+    assert code == 0
+    settings = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]
+    assert settings["network_options"]["csrl"] == "sam"
+    assert settings["method_options"]["alpha"] == 0.3
+    assert settings["lr_scale"]["csrl"] == 0.5
+    assert settings["weight_decay"] == 0
+
+
+def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Path) -> None:
+    command = [
+        sys.executable, "-m", "sarb.cli", "train", "--data", str(squares / "labels.csv"), "-o", "encoding=binary", "--out",
+        str(tmp_path / "run"), *TRAIN, "--epochs", "2000",
+    ]  # fmt: skip
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SARB_CACHE": str(tmp_path / "cache")}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "run" / "log.csv").exists() and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 143, error
+    assert "saved" in error
+    assert (tmp_path / "run" / "checkpoint" / "state.safetensors").is_file()
+    assert not [path for path in (tmp_path / "run").rglob("*") if path.name.startswith(".")]

@@ -1,0 +1,40 @@
+"""Errors a user can cause."""
+
+import pytest
+
+from sarb.errors import ConfigError, DataError, ImageError, SarbError, StageError, did_you_mean, unknown_name
+
+
+@pytest.mark.parametrize("kind", [DataError, ImageError, ConfigError, StageError])
+def test_all_are_sarb_errors(kind):
+    assert issubclass(kind, SarbError) and not issubclass(SarbError, ValueError)
+
+
+def test_config_error_holds_all_problems():
+    error = ConfigError(["first", "second"])
+    assert error.problems == ["first", "second"] and str(error) == "first\nsecond"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("sabr", " Did you mean 'sarb'?"),
+        ("SARB", " Did you mean 'sarb'?"),
+        ("partial-bce", " Did you mean 'partial_bce'?"),
+        ("zzzzzz", ""),
+        ("", ""),
+    ],
+)
+def test_did_you_mean(name, hint):
+    assert did_you_mean(name, ["sarb", "partial_bce"]) == hint
+
+
+def test_did_you_mean_answers_with_the_true_spelling_and_takes_any_iterable():
+    assert did_you_mean("ours w/ sam", iter(["Ours w/ SAM", "SSGRL"])) == " Did you mean 'Ours w/ SAM'?"
+    assert did_you_mean("x", []) == ""
+
+
+def test_unknown_name_lists_the_choices_in_order():
+    message = unknown_name("method", "sabr", {"sarb": 1, "partial_bce": 2})
+    assert message == "unknown method 'sabr'. Did you mean 'sarb'? Available: partial_bce, sarb"
+    assert unknown_name("method", "zzzzzz", ["b", "a"]) == "unknown method 'zzzzzz'. Available: a, b"

@@ -1,0 +1,349 @@
+"""LabelMatrix and Targets: encodings, hiding, the graph, files."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from sarb.errors import DataError
+from sarb.labels import ENCODINGS, LabelMatrix, Targets, encoding_table, normalise_code, readings
+
+
+def random_labels(images, categories, seed, shares=(0.3, 0.4, 0.3)):
+    """Random -1/0/+1 with the given shares of absent, unknown, present."""
+    values = np.random.RandomState(seed).choice([-1, 0, 1], (images, categories), p=shares)
+    return LabelMatrix(values, [f"c{number}" for number in range(categories)])
+
+
+# hide
+
+
+@pytest.mark.parametrize("known", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("seed", [0, 7])
+def test_hide_keeps_exactly_the_entries_of_the_authors_draw(known, seed):
+    labels = LabelMatrix(np.where(np.arange(60).reshape(12, 5) % 3, -1, 1), list("abcde"))
+    draw = np.random.RandomState(seed).random_sample((12, 5))
+    hidden = labels.hide(known, seed)
+    for image in range(12):
+        for category in range(5):
+            expected = labels.values[image, category] if draw[image, category] < known else 0
+            assert hidden.values[image, category] == expected
+    assert hidden.categories == labels.categories and hidden.paths == labels.paths
+
+
+def test_hide_keeps_nothing_at_zero_and_everything_at_one():
+    labels = LabelMatrix([[1, -1], [-1, 1]], ["a", "b"])
+    assert not labels.hide(0).values.any()
+    assert labels.hide(1) == labels
+
+
+def test_hide_never_invents_a_label_and_leaves_the_original_alone():
+    labels = random_labels(40, 6, seed=1)
+    before = labels.values.copy()
+    hidden = labels.hide(0.5, seed=3)
+    assert (hidden.values[labels.values == 0] == 0).all()
+    assert np.array_equal(labels.values, before)
+
+
+@pytest.mark.parametrize(("known", "hint"), [(10, "did you mean 0.1?"), (50, "0.5?"), (-0.1, "got -0.1")])
+def test_hide_refuses_what_is_no_share(known, hint):
+    with pytest.raises(DataError, match="between 0 and 1") as error:
+        random_labels(2, 2, 0).hide(known)
+    assert hint in str(error.value)
+
+
+def test_hide_refuses_nan():
+    with pytest.raises(DataError):
+        random_labels(2, 2, 0).hide(float("nan"))
+
+
+# encodings
+
+
+@pytest.mark.parametrize(
+    ("encoding", "codes", "values"),
+    [
+        ("signed", [["1", "-1", "0"]], [1, -1, 0]),
+        ("signed", [[1, -1, 0]], [1, -1, 0]),
+        ("signed", [["+1", "-1.0", " 0 "]], [1, -1, 0]),
+        ("binary", [["1", "0", ""]], [1, -1, 0]),
+        ("binary", [["1.0", "0.0", "  "]], [1, -1, 0]),
+        ("binary", [[1.0, 0.0, np.nan]], [1, -1, 0]),
+        ("binary", [["+1", "-0.0", ""]], [1, -1, 0]),
+        ("minus_one_unknown", [["1", "0", "-1"]], [1, -1, 0]),
+        ("minus_one_unknown", [[1.0, 0.0, -1.0]], [1, -1, 0]),
+        ("words", [["present", "absent", "unknown"]], [1, -1, 0]),
+        ("words", [["Yes", "NO", "?"]], [1, -1, 0]),
+        ("words", [[" Present", "no", ""]], [1, -1, 0]),
+    ],
+)
+def test_from_codes(encoding, codes, values):
+    assert LabelMatrix.from_codes(codes, encoding, list("abc")).values.tolist() == [values]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "codes"),
+    [
+        ("signed", ["1", "-1", "0"]),
+        ("binary", ["1", "0", ""]),
+        ("minus_one_unknown", ["1", "0", "-1"]),
+        ("words", ["present", "absent", "unknown"]),
+    ],
+)
+def test_to_codes(encoding, codes):
+    assert LabelMatrix([[1, -1, 0]], list("abc")).to_codes(encoding).tolist() == [codes]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "code"),
+    [("signed", ""), ("binary", "-1"), ("binary", "2"), ("minus_one_unknown", ""), ("words", "1"), ("signed", "yes")],
+)
+def test_a_code_outside_the_encoding_is_named(encoding, code):
+    with pytest.raises(DataError) as error:
+        LabelMatrix.from_codes([["0" if encoding != "words" else "no", code]], encoding, ["a", "b"])
+    assert repr(code) in str(error.value) and f"'{encoding}'" in str(error.value)
+    assert all(repr(key) in str(error.value) for key in ENCODINGS[encoding])
+
+
+def test_an_unknown_encoding_gets_the_near_match():
+    with pytest.raises(DataError, match="Did you mean 'binary'"):
+        encoding_table("binray")
+    with pytest.raises(DataError, match="minus_one_unknown"):
+        LabelMatrix([[1]], ["a"]).to_codes("nothing like it")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [(" +1.0 ", "1"), ("-1.00", "-1"), ("0.0", "0"), ("-0", "0"), ("1e0", "1"), ("", ""), ("  ", ""), ("YES", "yes"),
+     ("2", "2"), ("0.5", "0.5"), ("inf", "inf"), ("nan", "nan")],
+)  # fmt: skip
+def test_normalise_code(text, code):
+    assert normalise_code(text) == code
+
+
+def test_readings_lists_each_possible_meaning_with_counts():
+    assert readings({"1": 3, "0": 5}) == {
+        "signed": {"present": 3, "absent": 0, "unknown": 5},
+        "binary": {"present": 3, "absent": 5, "unknown": 0},
+        "minus_one_unknown": {"present": 3, "absent": 5, "unknown": 0},
+    }
+    assert readings({"1": 2, "0": 1, "-1": 4}) == {
+        "signed": {"present": 2, "absent": 4, "unknown": 1},
+        "minus_one_unknown": {"present": 2, "absent": 1, "unknown": 4},
+    }
+    assert list(readings({"1": 1, "": 1})) == ["binary"]
+    assert readings({"yes": 1, "no": 2, "present": 1}) == {"words": {"present": 2, "absent": 2, "unknown": 0}}
+    assert readings({"7": 1}) == {}
+
+
+@given(arrays(np.int8, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.integers(-1, 1)))
+def test_codes_there_and_back_are_the_same_labels(values):
+    labels = LabelMatrix(values, [f"c{number}" for number in range(values.shape[1])])
+    for encoding in ENCODINGS:
+        assert LabelMatrix.from_codes(labels.to_codes(encoding), encoding, labels.categories) == labels
+
+
+# construction
+
+
+def test_values_are_stored_as_read_only_int8_and_the_callers_array_stays_his():
+    mine = np.array([[1, 0], [-1, 1]], np.int8)
+    labels = LabelMatrix(mine, ["a", "b"])
+    assert labels.values.dtype == np.int8
+    with pytest.raises(ValueError, match="read-only"):
+        labels.values[0, 0] = 0
+    mine[0, 0] = 0
+    assert labels.values[0, 0] == 1
+    with pytest.raises(AttributeError):
+        labels.values = mine
+
+
+@pytest.mark.parametrize(
+    ("values", "categories", "paths", "message"),
+    [
+        ([1, 0], ["a", "b"], None, r"must be a matrix.*\(2,\)"),
+        ([[1, 2]], ["a", "b"], None, "got 2"),
+        ([[1, 0.5]], ["a", "b"], None, r"got 0\.5"),
+        ([[1, np.nan]], ["a", "b"], None, "got nan"),
+        ([[1, 0]], ["a"], None, r"\(1, 2\).*1 categories"),
+        ([[1, 0]], ["a", "b"], ["x", "y"], r"\(1, 2\).*2 paths"),
+        ([[1, 0, 1]], ["a", "b", "a"], None, "occur twice: a"),
+    ],
+)
+def test_wrong_matrices_are_refused(values, categories, paths, message):
+    with pytest.raises(DataError, match=message):
+        LabelMatrix(values, categories, paths)
+
+
+def test_plain_facts():
+    labels = LabelMatrix([[1, 0, -1], [1, -1, -1]], ["a", "b", "c"], ["x.jpg", "y.jpg"])
+    assert len(labels) == 2 and labels.shape == (2, 3)
+    assert labels.known.tolist() == [[True, False, True], [True, True, True]]
+    assert labels.known_share == pytest.approx(5 / 6)
+    assert labels.positives.tolist() == [2, 0, 0] and labels.negatives.tolist() == [0, 1, 2]
+    assert repr(labels) == "LabelMatrix(2 images × 3 categories, 83.3 % known)"
+    assert LabelMatrix([[1]], ["a"]).paths == ("0",)
+    assert LabelMatrix(np.zeros((0, 2)), ["a", "b"]).known_share == 0
+
+
+def test_equality_and_hash_look_at_values_categories_and_paths():
+    labels = LabelMatrix([[1, 0]], ["a", "b"], ["x"])
+    assert labels == LabelMatrix([[1, 0]], ["a", "b"], ["x"])
+    assert hash(labels) == hash(LabelMatrix([[1, 0]], ["a", "b"], ["x"]))
+    assert labels != LabelMatrix([[1, 1]], ["a", "b"], ["x"])
+    assert labels != LabelMatrix([[1, 0]], ["a", "c"], ["x"])
+    assert labels != LabelMatrix([[1, 0]], ["a", "b"], ["y"])
+    assert labels != "labels"
+
+
+# take, fingerprint, files
+
+
+def test_take_by_position_and_by_mask():
+    labels = LabelMatrix([[1], [0], [-1]], ["a"], ["x", "y", "z"])
+    picked = labels.take([2, 0, 2])
+    assert picked.values.ravel().tolist() == [-1, 1, -1] and picked.paths == ("z", "x", "z")
+    masked = labels.take(np.array([True, False, True]))
+    assert masked.values.ravel().tolist() == [1, -1] and masked.paths == ("x", "z")
+
+
+@pytest.mark.parametrize("nothing", [[], np.zeros(0, np.int64), np.zeros(3, bool)])
+def test_take_nothing(nothing):
+    assert LabelMatrix([[1], [0], [-1]], ["a"]).take(nothing).shape == (0, 1)
+
+
+def test_fingerprint_changes_with_values_categories_and_paths():
+    prints = {
+        LabelMatrix([[1, 0]], ["a", "b"], ["x"]).fingerprint(),
+        LabelMatrix([[1, -1]], ["a", "b"], ["x"]).fingerprint(),
+        LabelMatrix([[1, 0]], ["a", "c"], ["x"]).fingerprint(),
+        LabelMatrix([[1, 0]], ["a", "b"], ["y"]).fingerprint(),
+        LabelMatrix([[1], [0]], ["a"], ["b", "x"]).fingerprint(),
+    }
+    assert len(prints) == 5
+    assert LabelMatrix([[1, 0]], ["a", "b"], ["x"]).fingerprint() in prints
+
+
+def test_save_and_load(tmp_path):
+    labels = LabelMatrix([[1, 0, -1], [0, 1, 1]], ["katze", "hot dog", "höhle, „tief“"], ["a/ü.jpg", "b.jpg"])
+    labels.save(tmp_path / "labels.npz")
+    assert LabelMatrix.load(tmp_path / "labels.npz") == labels
+    assert [file.name for file in tmp_path.iterdir()] == ["labels.npz"]
+    with np.load(tmp_path / "labels.npz", allow_pickle=False) as stored:
+        assert set(stored) == {"values", "categories", "paths"}
+
+
+def test_save_and_load_without_images(tmp_path):
+    labels = LabelMatrix(np.zeros((0, 2)), ["a", "b"], [])
+    labels.save(tmp_path / "labels.npz")
+    assert LabelMatrix.load(tmp_path / "labels.npz") == labels
+
+
+# the graph
+
+
+def slow_graph(labels, smoothing, counts):
+    """The formula of the docstring, entry by entry."""
+    values, (images, categories) = labels.values, labels.shape
+    graph = np.zeros((categories, categories))
+    for i in range(categories):
+        if not any(values[n, i] == 1 for n in range(images)):
+            graph[i, i] = 1
+            continue
+        for j in range(categories):
+            both = given = present = known = 0
+            for n in range(images):
+                both += values[n, i] == 1 and values[n, j] == 1
+                given += values[n, i] == 1 and (values[n, j] != 0 or counts == "plain")
+                present += values[n, j] == 1
+                known += values[n, j] != 0
+            rate = present / known if known else 0.0
+            below = given + smoothing
+            graph[i, j] = 1.0 if i == j else (both + smoothing * rate) / below if below else 0.0
+    return graph
+
+
+@pytest.mark.parametrize("counts", ["known", "plain"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.5, 1.0, 10.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_cooccurrence_equals_the_slow_loop(counts, smoothing, seed):
+    shares = [(0.3, 0.4, 0.3), (0.05, 0.9, 0.05), (0.5, 0.0, 0.5), (0.1, 0.8, 0.1)][seed]
+    labels = random_labels(12, 6, seed, shares)
+    graph = labels.cooccurrence(smoothing, counts)
+    assert graph == pytest.approx(slow_graph(labels, smoothing, counts), abs=1e-12)
+    assert np.isfinite(graph).all() and (np.diag(graph) == 1).all()
+    assert graph.min() >= 0 and graph.max() <= 1
+
+
+def test_cooccurrence_by_hand():
+    # a is present in three images; b is known in two of them and present in one
+    labels = LabelMatrix([[1, 1], [1, -1], [1, 0], [0, 1]], ["a", "b"])
+    assert labels.cooccurrence()[0, 1] == pytest.approx(1 / 2)
+    assert labels.cooccurrence(counts="plain")[0, 1] == pytest.approx(1 / 3)
+    # κ=2, π_b = 2/3: (1 + 2·2/3) / (2 + 2)
+    assert labels.cooccurrence(smoothing=2)[0, 1] == pytest.approx((1 + 4 / 3) / 4)
+
+
+@pytest.mark.parametrize("counts", ["known", "plain"])
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_a_category_without_a_known_positive_gets_an_identity_row(counts, smoothing):
+    labels = LabelMatrix([[1, -1, 0], [1, -1, 0], [-1, 0, 0]], ["a", "b", "c"])
+    graph = labels.cooccurrence(smoothing, counts)
+    assert graph[1].tolist() == [0, 1, 0] and graph[2].tolist() == [0, 0, 1]
+
+
+def test_nothing_over_nothing_is_zero():
+    labels = LabelMatrix([[1, 0], [0, 1]], ["a", "b"])  # no image where both are known
+    assert labels.cooccurrence().tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("values", [np.zeros((3, 2)), np.zeros((0, 2))])
+def test_nothing_known_gives_the_identity(values):
+    for smoothing in (0.0, 1.0):
+        assert np.array_equal(LabelMatrix(values, ["a", "b"]).cooccurrence(smoothing), np.eye(2))
+
+
+def test_the_graph_does_not_shrink_with_the_known_share():
+    random = np.random.RandomState(0)
+    first = random.rand(20_000) < 0.5
+    second = np.where(first, random.rand(20_000) < 0.8, random.rand(20_000) < 0.2)
+    full = LabelMatrix(np.where(np.stack([first, second], 1), 1, -1), ["a", "b"])
+    few = full.hide(0.2, seed=1)
+    assert few.cooccurrence() == pytest.approx(full.cooccurrence(), abs=0.04)
+    assert few.cooccurrence(counts="plain")[0, 1] == pytest.approx(0.2 * 0.8, abs=0.04)
+
+
+def test_cooccurrence_refuses_wrong_options():
+    with pytest.raises(DataError, match="Did you mean 'plain'"):
+        random_labels(2, 2, 0).cooccurrence(counts="plane")
+    with pytest.raises(DataError, match="at least 0"):
+        random_labels(2, 2, 0).cooccurrence(smoothing=-1)
+
+
+# Targets
+
+
+def test_targets_of_each_label():
+    import torch
+
+    value, weight = Targets.of(torch.tensor([[1, -1, 0]]))
+    assert value.tolist() == [[1, 0, 0]] and weight.tolist() == [[1, 1, 0]]
+
+
+@pytest.mark.parametrize("kind", ["int8", "int64", "float32", "float64", "float16"])
+def test_targets_keep_a_floating_type_and_make_integers_float32(kind):
+    import torch
+
+    labels = torch.tensor([[1, -1, 0]]).to(getattr(torch, kind))
+    targets = Targets.of(labels)
+    expected = labels.dtype if labels.is_floating_point() else torch.float32
+    assert targets.value.dtype == targets.weight.dtype == expected
+    assert targets.value.tolist() == [[1, 0, 0]] and targets.weight.tolist() == [[1, 1, 0]]
+
+
+def test_targets_in_a_chosen_type():
+    import torch
+
+    targets = Targets.of(torch.tensor([[1, -1, 0]], dtype=torch.int8), torch.float64)
+    assert targets.value.dtype == targets.weight.dtype == torch.float64

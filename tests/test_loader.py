@@ -1,0 +1,153 @@
+"""Batches, pictures and cached activations."""
+
+import numpy as np
+import pytest
+import torch
+
+from sarb.data.images import TrainTransform, decode
+from sarb.loader import Batch, Batches, CachedMaps, Pictures, make_loader
+
+
+def indices(batches):
+    return [[index for _, index in keys] for keys in batches]
+
+
+def flat(batches):
+    return [index for keys in indices(batches) for index in keys]
+
+
+@pytest.fixture
+def pictures(squares_data):
+    train = squares_data.train
+    return Pictures(train.paths, train.labels.values, [TrainTransform(32)], seed=5)
+
+
+# Batches
+
+
+@pytest.mark.parametrize(("size", "batch_size"), [(10, 3), (9, 3), (1, 4), (5, 1), (0, 4), (7, 100)])
+@pytest.mark.parametrize("seed", [None, 0])
+def test_every_index_comes_exactly_once(size, batch_size, seed):
+    batches = Batches(size, batch_size, epoch=2, shuffle_seed=seed)
+    found = indices(batches)
+    assert sorted(flat(batches)) == list(range(size))
+    assert len(found) == len(batches) and all(0 < len(keys) <= batch_size for keys in found)
+    assert all(epoch == 2 for keys in batches for epoch, _ in keys)
+
+
+def test_without_a_seed_the_order_is_that_of_the_data():
+    assert indices(Batches(5, 2)) == [[0, 1], [2, 3], [4]]
+
+
+def test_the_order_depends_on_seed_and_epoch_only():
+    first = flat(Batches(50, 8, 0, shuffle_seed=1))
+    assert first != list(range(50))
+    assert flat(Batches(50, 8, 0, shuffle_seed=1)) == first == flat(Batches(50, 3, 0, shuffle_seed=1))
+    assert flat(Batches(50, 8, 1, shuffle_seed=1)) != first != flat(Batches(50, 8, 0, shuffle_seed=2))
+
+
+@pytest.mark.parametrize("size", [1, 2, 12, 13, 14, 23])
+@pytest.mark.parametrize("seed", [None, 3])
+def test_three_processes_cover_everything_in_equally_many_steps(size, seed):
+    shares = [indices(Batches(size, 4, 0, seed, rank, 3)) for rank in range(3)]
+    assert len({len(share) for share in shares}) == 1 and len(shares[0]) == len(Batches(size, 4, world=3))
+    for step in zip(*shares, strict=True):
+        assert len({len(keys) for keys in step}) == 1 and 0 < len(step[0]) <= 4
+    everything = [index for share in shares for keys in share for index in keys]
+    assert set(everything) == set(range(size)) and len(everything) - size < 3
+
+
+# Pictures
+
+
+def test_a_picture_depends_on_seed_epoch_and_index_only(pictures):
+    alone = pictures[[(1, 7)]].images[0]
+    mixed = pictures[[(1, 3), (0, 7), (1, 7), (1, 8)]]
+    assert torch.equal(mixed.images[2], alone)
+    assert not torch.equal(mixed.images[1], alone), "another epoch, another crop"
+    other = Pictures(pictures.sources, pictures.labels, pictures.transforms, seed=6)
+    assert not torch.equal(other[[(1, 7)]].images[0], alone)
+
+
+def test_a_picture_is_the_transform_with_the_generator_of_its_key(pictures):
+    expected = TrainTransform(32)(decode(pictures.sources[4]), np.random.default_rng([5, 2, 4]))
+    assert np.array_equal(pictures[[(2, 4)]].images[0].numpy(), expected)
+
+
+def test_batches_do_not_depend_on_the_number_of_workers(pictures):
+    batches = Batches(len(pictures), 10, epoch=3, shuffle_seed=0)
+    here = list(make_loader(pictures, batches, workers=0))
+    there = list(make_loader(pictures, batches, workers=2))
+    assert len(here) == len(there) == 4
+    for one, other in zip(here, there, strict=True):
+        assert torch.equal(one.images, other.images) and torch.equal(one.labels, other.labels)
+        assert torch.equal(one.index, other.index)
+    assert torch.cat([batch.index for batch in here]).tolist() == flat(batches)
+
+
+def test_labels_and_index_belong_to_the_pictures(pictures):
+    batch = pictures[[(0, 3), (0, 0)]]
+    assert batch.index.tolist() == [3, 0] and batch.index.dtype == torch.long
+    assert batch.labels.tolist() == pictures.labels[[3, 0]].tolist()
+    assert batch.images.shape == (2, 3, 32, 32) and batch.images.dtype == torch.float32
+    assert not batch.frozen and batch.views == () and batch.failures == ()
+
+
+def test_every_transform_makes_a_view_from_the_same_generator(squares_data):
+    train, seen = squares_data.train, []
+
+    def draw(image, random):
+        seen.append(random.random())
+        return np.full((3, 2, 2), seen[-1], np.float32)
+
+    batch = Pictures(train.paths, train.labels.values, [draw, draw, draw], seed=1)[[(0, 0), (0, 1)]]
+    assert len(batch.views) == 2 and all(view.shape == (2, 3, 2, 2) for view in batch.views)
+    expected = np.random.default_rng([1, 0, 1]).random(3)
+    assert [view[1, 0, 0, 0].item() for view in (batch.images, *batch.views)] == pytest.approx(expected)
+
+
+def test_failures_are_listed_and_left_out(squares_data, tmp_path):
+    train = squares_data.train.take([0, 1, 2])
+    (tmp_path / "text.jpg").write_text("no picture")
+    sources = [train.paths[0], tmp_path / "text.jpg", tmp_path / "none.jpg"]
+    source = Pictures(sources, train.labels.values, [TrainTransform(16)])
+    batch = source[[(0, 2), (0, 0), (0, 1)]]
+    assert batch.index.tolist() == [0] and len(batch.images) == len(batch.labels) == 1
+    assert [index for index, _ in batch.failures] == [2, 1]
+    assert "none.jpg" in batch.failures[0][1] and "text.jpg" in batch.failures[1][1]
+    nothing = source[[(0, 1), (0, 2)]]
+    assert len(nothing.images) == len(nothing.index) == 0 and nothing.labels.shape == (0, 5)
+    assert len(nothing.failures) == 2
+
+
+# CachedMaps
+
+
+def test_cached_maps_take_their_rows():
+    activations = np.arange(6 * 2, dtype=np.float16).reshape(6, 2, 1, 1)
+    labels = np.array([[1, 0], [0, -1], [-1, 1]], np.int8)
+    source = CachedMaps(activations, labels, np.array([5, 0, 3]))
+    batch = source[[(9, 2), (9, 0)]]
+    assert len(source) == 3 and batch.frozen and batch.images.dtype == torch.float32
+    assert batch.images.flatten(1).tolist() == [[6, 7], [10, 11]]
+    assert batch.labels.tolist() == [[-1, 1], [1, 0]] and batch.index.tolist() == [2, 0]
+
+
+def test_cached_maps_without_rows_are_all_of_them():
+    activations = np.arange(3, dtype=np.float16).reshape(3, 1, 1, 1)
+    batch = CachedMaps(activations, np.zeros((3, 1), np.int8))[[(0, 1), (0, 2)]]
+    assert batch.images.flatten().tolist() == [1, 2]
+
+
+def test_cached_maps_need_no_workers():
+    source = CachedMaps(np.zeros((4, 1, 1, 1), np.float16), np.zeros((4, 1), np.int8))
+    loader = make_loader(source, Batches(4, 3), workers=2)
+    assert loader.num_workers == 0 and [len(batch.index) for batch in loader] == [3, 1]
+
+
+def test_to_moves_every_tensor():
+    tensor = torch.zeros(1, 3, 2, 2)
+    batch = Batch(tensor, torch.zeros(1, 4), torch.zeros(1, dtype=torch.long), (tensor,), True, ((3, "bad"),))
+    moved = batch.to(torch.device("meta"))
+    assert {t.device.type for t in (moved.images, moved.labels, moved.index, *moved.views)} == {"meta"}
+    assert moved.frozen and moved.failures == batch.failures

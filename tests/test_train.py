@@ -1,0 +1,214 @@
+"""The training loop: what a run writes, how it stops, and what it refuses."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import sarb
+from sarb.data.dataset import Dataset
+from sarb.errors import ConfigError, SarbError
+from sarb.labels import LabelMatrix
+from sarb.loader import Batch
+from sarb.methods.partial_bce import PartialBCE
+from sarb.registry import METHODS
+
+OPTIONS: dict[str, Any] = {
+    "recipe": "small", "backbone": "tiny", "image_size": 64, "batch_size": 8, "lr": 2e-3, "progress": False, "epochs": 3,
+    "network_options": {"dim": 16, "hidden": 8}, "method_options": {"start": 1, "refresh": 1},
+}  # fmt: skip
+
+
+def fit(data: Dataset, **more: Any) -> sarb.Model:
+    return sarb.fit(data, **{**OPTIONS, **more})
+
+
+def rows(folder: Path, name: str = "log.csv") -> list[dict[str, str]]:
+    with (folder / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_run_folder_holds_what_interfaces_promise(squares_data: sarb.Data, tmp_path: Path) -> None:
+    train = squares_data.train.hide(0.5, 3)
+    fit(train, out=tmp_path / "run", valid=0.2, seed=4, record={"source": "squares"})
+    folder = tmp_path / "run"
+    config = json.loads((folder / "config.json").read_text())
+    assert config["settings"]["seed"] == 4
+    assert config["settings"]["method_options"]["start"] == 1
+    assert config["data"]["source"] == "squares"
+    assert config["data"]["labels"] == train.labels.fingerprint()
+    assert config["versions"]["torch"].startswith("2.")
+    log = rows(folder)
+    assert [row["epoch"] for row in log] == ["0", "1", "2"]
+    for column in ("loss", "loss_cls", "loss_cst", "lr", "alpha", "beta", "valid_mAP", "seconds", "completed_ilrb", "known"):
+        assert column in log[0], column
+    assert log[0].get("loss_ilrb") == ""
+    assert float(log[1]["loss_ilrb"]) > 0
+    assert float(log[1]["loss_plrb"]) > 0
+    terms = [float(log[2][f"loss_{name}"]) for name in ("cls", "cst", "ilrb", "plrb")]
+    assert float(log[2]["loss"]) == pytest.approx(sum(terms), rel=1e-5)
+    used = LabelMatrix.load(folder / "labels.npz")
+    assert len(used) == len(train) - round(0.2 * len(train))
+    lookup = dict(zip(train.labels.paths, train.labels.values.tolist(), strict=True))
+    assert all(lookup[path] == values for path, values in zip(used.paths, used.values.tolist(), strict=True))
+    assert int(log[0]["known"]) == np.count_nonzero(used.values)
+    for name in ("model.safetensors", "config.json", "README.md"):
+        assert (folder / "model" / name).is_file()
+    assert (folder / "best" / "model.safetensors").is_file()
+    assert "known labels" in (folder / "model" / "README.md").read_text()
+    assert len(rows(folder, "steps.csv")) == 3 * -(-len(used) // 8)
+    assert not [path for path in folder.rglob("*") if path.name.startswith(".")]
+
+
+def test_no_folder_without_out(squares_data: sarb.Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fit(squares_data.train, epochs=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_graph_is_counted_on_partial_training_labels_only(squares_data: sarb.Data) -> None:
+    train = squares_data.train.hide(0.5, 0)
+    model = fit(train, epochs=1, valid=0.25, seed=0)
+    order = np.random.RandomState(0).permutation(len(train))
+    kept = train.take(np.sort(order[round(0.25 * len(train)) :]))
+    from sarb.settings import resolve
+
+    smoothing = resolve("small").graph_smoothing
+    expected = kept.labels.cooccurrence(smoothing)
+    assert torch.allclose(model.network.cooccurrence, torch.from_numpy(expected).float())
+
+
+def test_cached_and_uncached_training_agree_to_fp16_rounding(squares_data: sarb.Data) -> None:
+    with_cache = fit(squares_data.train, cache=True, method="partial_bce", method_options={})
+    without = fit(squares_data.train, cache=False, method="partial_bce", method_options={})
+    a, b = (sarb.predict(model, squares_data.test).logits for model in (with_cache, without))
+    assert np.abs(a - b).max() < 0.05
+    assert not np.array_equal(a, b)
+
+
+def test_cache_refuses_augmentation(squares_data: sarb.Data) -> None:
+    with pytest.raises(ConfigError, match="augmentation is on"):
+        fit(squares_data.train, cache=True, augment=True)
+
+
+def test_augmented_training_runs_from_files(squares_data: sarb.Data) -> None:
+    model = fit(squares_data.train, augment=True, epochs=1)
+    plain = fit(squares_data.train, cache=False, epochs=1)
+    key = "classifier.join.weight"
+    assert not torch.equal(model.network.state_dict()[key], plain.network.state_dict()[key])
+
+
+def test_patience_stops_early(squares_data: sarb.Data, tmp_path: Path) -> None:
+    fit(squares_data.train, out=tmp_path / "run", valid=0.3, patience=1, epochs=30, lr=1e-12)
+    log = rows(tmp_path / "run")
+    best = int(np.argmax([float(row["valid_mAP"]) for row in log]))
+    assert len(log) == best + 2 < 30
+
+
+def test_patience_needs_validation(squares_data: sarb.Data) -> None:
+    with pytest.raises(ConfigError, match="patience needs a validation split"):
+        fit(squares_data.train, patience=2)
+
+
+def test_finished_run_is_not_overwritten_and_changed_settings_do_not_resume(
+    squares_data: sarb.Data, tmp_path: Path
+) -> None:
+    fit(squares_data.train, out=tmp_path / "run", epochs=1)
+    with pytest.raises(SarbError, match="holds a run already"):
+        fit(squares_data.train, out=tmp_path / "run", epochs=1)
+    with pytest.raises(SarbError, match=r"settings differ:\n  batch_size: was 8, now 4\n  lr: was 0.002, now 0.1"):
+        fit(squares_data.train, out=tmp_path / "run", epochs=1, lr=0.1, batch_size=4, resume=True)
+    with pytest.raises(ConfigError, match="resume needs the run folder"):
+        fit(squares_data.train, resume=True)
+
+
+def test_init_takes_over_what_fits(squares_data: sarb.Data, tmp_path: Path) -> None:
+    first = fit(squares_data.train, out=tmp_path / "run", epochs=2)
+    second = fit(squares_data.train, init=tmp_path / "run", epochs=1, lr=0.0, weight_decay=0.0)
+    for key, value in first.network.named_parameters():
+        assert torch.equal(value, dict(second.network.named_parameters())[key]), key
+    fewer = Dataset(LabelMatrix(squares_data.train.labels.values[:, :2], squares_data.categories[:2], squares_data.train.labels.paths), squares_data.train.root)  # fmt: skip
+    third = fit(fewer, init=first, epochs=1, lr=0.0, weight_decay=0.0)
+    assert torch.equal(first.network.state_dict()["graph.state_update.weight"], third.network.state_dict()["graph.state_update.weight"])  # fmt: skip
+    assert third.network.state_dict()["classifier.category.weight"].shape[0] == 2
+
+
+def test_frozen_stages_do_not_move_and_trained_ones_do(squares_data: sarb.Data) -> None:
+    torch.manual_seed(0)
+    model = fit(squares_data.train, epochs=1, backbone_options={"train_stages": 1}, weight_decay=0.1)
+    fresh = fit(squares_data.train, epochs=1, backbone_options={"train_stages": 1}, lr=0.0, weight_decay=0.0)
+    names = model.network.backbone.stage_names
+    moved = {}
+    for name in names:
+        pairs = zip(model.network.backbone.stage(name), fresh.network.backbone.stage(name), strict=True)
+        moved[name] = any(
+            not torch.equal(a, b)
+            for one, other in pairs
+            for a, b in zip(one.state_dict().values(), other.state_dict().values(), strict=True)
+            if a.is_floating_point()
+        )
+    assert moved == {**dict.fromkeys(names[:-1], False), names[-1]: True}
+
+
+def test_all_configuration_errors_at_once(squares_data: sarb.Data) -> None:
+    with pytest.raises(ConfigError) as caught:
+        sarb.fit(squares_data.train, method="sabr", network="ssgl", epoch=3, lr=-1.0, recipe="small")
+    text = str(caught.value)
+    for part in ("Did you mean 'sarb'", "Did you mean 'ssgrl'", "Did you mean 'epochs'", "lr must be at least 0"):
+        assert part in text
+
+
+def test_unreadable_training_image_is_an_error_that_names_it(squares_data: sarb.Data, tmp_path: Path) -> None:
+    (tmp_path / "bad.jpg").write_text("not an image")
+    data = Dataset(LabelMatrix([[1] * 4], ["a", "b", "c", "d"], ["bad.jpg"]), tmp_path)
+    with pytest.raises(SarbError, match=r"bad\.jpg"):
+        fit(data, cache=False, epochs=1)
+
+
+class Rounds(PartialBCE):
+    """A method in two rounds with a store per image, as curriculum labeling needs."""
+
+    rounds = 2
+    seen: list[tuple[int, float]] = []  # noqa: RUF012
+
+    def prepare(self, labels: LabelMatrix) -> None:
+        super().prepare(labels)
+        self.register_buffer("store", torch.zeros(len(labels)))
+
+    def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
+        super().begin_epoch(epoch, loader)
+        weight = self.network.classifier.weight
+        self.seen.append((epoch, float(weight.detach().abs().sum())))
+
+    def forward(self, batch: Batch) -> dict[str, torch.Tensor]:
+        self.store[batch.index] += 1
+        return super().forward(batch)
+
+
+def test_rounds_start_again_from_the_first_weights_and_keep_the_store(
+    squares_data: sarb.Data, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(METHODS, "rounds", f"{__name__}:Rounds")
+    Rounds.seen = []
+    fit(
+        squares_data.train, method="rounds", network="pooled", network_options={}, method_options={}, epochs=2,
+        out=tmp_path / "run",
+    )  # fmt: skip
+    assert [epoch for epoch, _ in Rounds.seen] == [0, 1, 2, 3]
+    assert Rounds.seen[2][1] == Rounds.seen[0][1] != Rounds.seen[1][1]
+    from safetensors.torch import load_file
+
+    state = load_file(tmp_path / "run" / "checkpoint" / "state.safetensors")
+    assert state["method.store"].tolist() == [4.0] * len(squares_data.train)
+
+
+def test_nothing_is_pickled(squares_data: sarb.Data, tmp_path: Path) -> None:
+    fit(squares_data.train, out=tmp_path / "run", epochs=1)
+    kinds = {path.suffix for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    assert kinds <= {".json", ".csv", ".npz", ".safetensors", ".md"}
+    np.load(tmp_path / "run" / "labels.npz", allow_pickle=False)
