@@ -77,7 +77,9 @@ def parse(words):
     from sarb.cli import app
 
     group = get_command(app)
-    name, command, rest = group.resolve_command(group.make_context("sarb", words[1:2], resilient_parsing=True), words[1:])
+    name, command, rest = group.resolve_command(
+        group.make_context("sarb", words[1:2], resilient_parsing=True), words[1:]
+    )
     return command.make_context(name, rest).params
 
 

@@ -132,7 +132,7 @@ def test_predict_skips_and_lists_bad_images_among_good_ones(
         (["evaluate", "/no/such/run"], "no such run or model folder"),
         (["list", "metods"], "Did you mean 'methods'"),
         (["report", "/no/such/run"], "not a run folder"),
-        (["train", "--data", "demo", "--epochs", "many"], "not a valid int"),
+        (["train", "--data", "demo", "--epochs", "many"], "--epochs"),
         (["nosuch"], "No such command"),
     ],
 )

@@ -210,7 +210,7 @@ def main() -> None:
     """Run the command line with the exit codes of interfaces.md."""
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="sarb", standalone_mode=False)
     except SarbError as error:
         code = _fail(f"sarb: {error}", 2, error)
     except KeyboardInterrupt:

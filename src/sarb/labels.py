@@ -88,6 +88,11 @@ class Targets(NamedTuple):
             return cls(present.float(), known.float())
         return cls(present.to(dtype), known.to(dtype))
 
+    @property
+    def present(self) -> Tensor:
+        """(B, C) mask of entries known to be present; a blended target is none."""
+        return (self.value == 1) & (self.weight > 0)
+
 
 @dataclass(frozen=True)
 class LabelMatrix:

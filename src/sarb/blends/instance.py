@@ -41,8 +41,7 @@ class InstanceBlend(nn.Module):
         """Blend representations (B, C, D) and targets (B, C) with those of image ``partner[n]``, (B,) integers."""
         value, weight = targets
         partner = partner.to(reps.device)
-        present = (value == 1) & (weight > 0)
-        chosen = (weight == 0) & present[partner]
+        chosen = (weight == 0) & targets.present[partner]
         self.completed = chosen.sum()
         alpha = bounded(self.alpha)
         blended = alpha[..., None] * reps + (1 - alpha[..., None]) * reps[partner]

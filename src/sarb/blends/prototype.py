@@ -109,5 +109,4 @@ class PrototypeBlend(nn.Module):
 
 def known_positives(reps: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
     """Return the representations (M, D) of the known positives in (B, C, D) and their categories (M,), for ``fit``."""
-    present = (targets.value == 1) & (targets.weight > 0)
-    return reps[present].detach(), present.nonzero()[:, 1]
+    return reps[targets.present].detach(), targets.present.nonzero()[:, 1]
