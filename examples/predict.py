@@ -1,5 +1,7 @@
 """Label pictures with the model of ``train.py``: files, Pillow images or arrays."""
 
+from pathlib import Path
+
 from PIL import Image
 
 import sarb
@@ -13,8 +15,7 @@ for path, labels in zip(scores.paths, scores.top(3), strict=True):
 scores.to_csv("predictions.csv")
 
 # a damaged file among many need not stop the rest
-with open("broken.jpg", "w", encoding="utf-8") as file:
-    file.write("not a picture")
+Path("broken.jpg").write_text("not a picture", encoding="utf-8")
 skipped: list[tuple[str, str]] = []
 scores = sarb.predict(model, ["sky.png", "broken.jpg"], skipped=skipped)
 print(len(scores), "labelled, skipped:", skipped)

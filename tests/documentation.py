@@ -1,4 +1,4 @@
-"""What the tests of README, docs and examples share: code blocks of a page, and a world in which they run in seconds."""
+"""What the tests of README, docs and examples share: code blocks of a page, and a world in which they run fast."""
 
 import functools
 import re

@@ -94,15 +94,13 @@ def test_commands_of_the_recipes_page(tmp_path, monkeypatch, capsys):
 
 def test_add_a_method(tmp_path, monkeypatch):
     import sarb.methods
-    import sarb.registry
 
     hurry(monkeypatch)
     source, line, use = [block.text for block in blocks(DOCS / "add-a-method.md") if block.language == "python"]
     (tmp_path / "assume_negative.py").write_text(source, encoding="utf-8")
     monkeypatch.setattr(sarb.methods, "__path__", [*sarb.methods.__path__, str(tmp_path)])
-    monkeypatch.setattr(sarb.registry, "METHODS", sarb.registry.METHODS)
     for name, target in ast.literal_eval("{" + line + "}").items():
-        monkeypatch.setitem(sarb.registry.METHODS, name, target)
+        monkeypatch.setitem(sarb.METHODS, name, target)
     monkeypatch.chdir(tmp_path)
     try:
         exec(compile(use, "add-a-method.md", "exec"), {})

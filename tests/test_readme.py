@@ -1,11 +1,14 @@
 """The README is executed: every Python block, every command, every error message it shows."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 import sarb
+from sarb.session import merge_options
+from sarb.settings import resolve
 from tests.documentation import ROOT, blocks, commands, hurry, parse, run
 
 README = ROOT / "README.md"
@@ -24,10 +27,8 @@ def test_all_of_it(tmp_path, monkeypatch, capsys):
         elif block.language == "console" and block.mark is None:
             for words, expected in commands(block):
                 execute(words, expected, monkeypatch, capsys)
-    with open("predictions.csv", encoding="utf-8") as file:
-        assert next(csv.reader(file)) == ["file_name", "cat", "dog", "car"]
-    with open("likely.csv", encoding="utf-8") as file:
-        assert next(csv.reader(file)) == ["file_name", "label", "probability"]
+    heads = [Path(name).read_text(encoding="utf-8").splitlines()[0] for name in ("predictions.csv", "likely.csv")]
+    assert heads == ["file_name,cat,dog,car", "file_name,label,probability"]
 
 
 def execute(words, expected, monkeypatch, capsys):
@@ -47,8 +48,6 @@ def execute(words, expected, monkeypatch, capsys):
 
 
 def write_photos(table):
-    from pathlib import Path
-
     folder = Path("photos")
     folder.mkdir()
     (folder / "labels.csv").write_text(table, encoding="utf-8")
@@ -62,11 +61,12 @@ def test_commands_that_need_files_have_valid_options():
     assert len(marked) == 3
     for words in marked:
         given = parse(words)
-        assert sarb.settings.resolve(given["recipe"], **sarb.session.merge_options(given["row"], given["set_"], {}))
+        settings = resolve(given["recipe"], **merge_options(given["row"], given["set_"], {}))
+        assert (settings.backbone, settings.backbone_options["weights"]) == ("resnet101", "resnet101.pth")
 
 
 def test_every_block_is_of_a_kind_that_is_checked():
-    assert {block.language for block in blocks(README)} <= {"console", "python", "csv", "bibtex"}
+    assert {block.language for block in blocks(README)} <= {"console", "python", "csv", "bibtex", "text"}
     assert {block.mark for block in blocks(README)} <= {None, "needs-files"}
 
 

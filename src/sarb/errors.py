@@ -46,3 +46,10 @@ def unknown_name(kind: str, name: str, choices: Iterable[str]) -> str:
     """Return the one message used everywhere for a name that is not in a registry."""
     choices = sorted(choices)
     return f"unknown {kind} '{name}'.{did_you_mean(name, choices)} Available: {', '.join(choices)}"
+
+
+def check_choice(kind: str, name: str, choices: Iterable[str]) -> None:
+    """Raise the message of :func:`unknown_name` unless ``name`` is one of ``choices``."""
+    choices = list(choices)
+    if name not in choices:
+        raise ConfigError([unknown_name(kind, name, choices)])

@@ -13,7 +13,7 @@ from sarb.errors import ConfigError, unknown_name
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 #: children of a network that have a learning rate of their own; α and β are "blend"
-PARTS = ("backbone", "project", "words", "csrl", "graph", "classifier", "blend")
+PARTS = ("backbone", "project", "words", "csrl", "graph", "join", "classifier", "blend")
 
 #: position in training 0..1, epochs -> factor of the learning rate
 SCHEDULES: dict[str, Callable[[float, int], float]] = {
@@ -32,9 +32,15 @@ def schedule_factor(schedule: str, step: int, steps: int, epochs: int, warmup: f
 
 
 def part_of(name: str) -> str:
-    """Part a parameter of a method belongs to: a child of the network, or ``"blend"`` for what the method owns."""
+    """Part a parameter of a method belongs to: a child of the network, or ``"blend"`` for what the method owns.
+
+    The classifier's layer that all categories share is a part of its own, ``"join"``: it wants a smaller step than
+    the weights of the single categories.
+    """
     pieces = name.split(".")
-    return pieces[1] if pieces[0] == "network" else "blend"
+    if pieces[0] != "network":
+        return "blend"
+    return "join" if pieces[1:3] == ["classifier", "join"] else pieces[1]
 
 
 def parameter_groups(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from sarb.data.dataset import Dataset
 from sarb.errors import ConfigError, SarbError
@@ -144,6 +145,8 @@ class _Training:
         self.method.to(self.device)
         self.method.prepare(self.split.train.labels)
         self.sources = Sources.of(self.split, self.model, self.method, settings, self.device, talk)
+        if init is None:
+            self.model.network.initialise(self.split.train.labels, self._activations)
         check_parts(settings.lr_scale)
         # Only a method that trains several times from the start needs to remember the start.
         self.initial = {} if self.method.rounds == 1 else copy.deepcopy(self.method.state_dict())
@@ -257,6 +260,11 @@ class _Training:
     def _plain_batches(self) -> Iterable[Batch]:
         batches = Batches(len(self.sources.plain), self.settings.batch_size)
         return (batch.to(self.device) for batch in make_loader(self.sources.plain, batches, self.settings.workers))
+
+    def _activations(self) -> Iterable[Tensor]:
+        """What the frozen stages make of the training images."""
+        frozen = self.model.network.backbone.frozen
+        return (batch.images if batch.frozen else frozen(batch.images) for batch in self._plain_batches())
 
     def _validate(self, folder: Path | None) -> dict[str, Any]:
         """Metrics on the known labels of the validation images; remember the best epoch."""

@@ -52,10 +52,11 @@ def contrastive(
     problems = [unknown_name(kind, name, choices) for kind, name, choices in options if name not in choices]
     if problems:
         raise ConfigError(problems)
-    value, weight = as_targets(targets, reps.dtype)
+    targets = as_targets(targets, reps.dtype)
+    value, weight = targets
     if reps.shape[:2] != value.shape:
         raise ValueError(f"representations {tuple(reps.shape)} and targets {tuple(value.shape)} differ in B or C")
-    present, absent = (value == 1) & (weight > 0), (value == 0) & (weight > 0)
+    present, absent = targets.present, (value == 0) & (weight > 0)
     similarity = cosine(reps)
     if form == "paper":
         return _paper(similarity, present.T)

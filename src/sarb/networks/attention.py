@@ -13,10 +13,12 @@ class SemanticAttention(nn.Module):
     Args:
         dim: D, width of the grid features and of the representation.
         categories: C.
+        normalise: divide by Σ_p m_cp, a weighted mean instead of the paper's sum (whose size grows with the grid).
     """
 
-    def __init__(self, dim: int, categories: int) -> None:
+    def __init__(self, dim: int, categories: int, normalise: bool = False) -> None:
         super().__init__()
+        self.normalise = normalise
         self.mask = nn.Conv2d(dim, categories, 1, bias=False)
         self.transform = nn.Conv2d(dim, dim, 1)
 
@@ -28,4 +30,7 @@ class SemanticAttention(nn.Module):
     def forward(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Maps (B, D, H, W) -> representations (B, C, D), masks (B, C, H, W)."""
         masks = self.attention(maps)
-        return masks.flatten(2) @ self.transform(maps).flatten(2).transpose(1, 2), masks
+        weights = masks.flatten(2)
+        if self.normalise:
+            weights = weights / weights.sum(-1, keepdim=True)
+        return weights @ self.transform(maps).flatten(2).transpose(1, 2), masks

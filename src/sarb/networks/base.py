@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from torch import Tensor, nn
 
+from sarb.labels import LabelMatrix
 from sarb.networks.backbone import Backbone
 
 
@@ -49,6 +51,12 @@ class Network(nn.Module):
     def attention(self, maps: Tensor) -> Tensor:
         """(B, D, H, W) -> where the network looks for each category (B, C, H, W)."""
         raise AssertionError("a network defines attention")
+
+    def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
+        """Start from the data, if the network has such an option: once, before the first epoch of a fresh run.
+
+        ``activations()`` iterates over what the frozen backbone stages make of the training images, (B, c, h, w) each.
+        """
 
     def head(self, maps: Tensor) -> Tensor:
         """(B, D, H, W) -> logits (B, C)."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from torch import Tensor, nn
 
+from sarb.errors import check_choice
+from sarb.labels import LabelMatrix
 from sarb.networks.backbone import Backbone
 from sarb.networks.base import Network
+from sarb.networks.informed import prior_logits
 
 
 class Pooled(Network):
@@ -19,6 +23,7 @@ class Pooled(Network):
         graph: not used; every network takes the same three.
         words: not used.
         dropout: on the pooled vector.
+        initial: ``"random"``, or ``"informed"``: zero weights, and the rates of known positives as bias.
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
@@ -32,10 +37,19 @@ class Pooled(Network):
         words: tuple[Tensor, Tensor] | None = None,
         *,
         dropout: float = 0.0,
+        initial: str = "random",
     ) -> None:
         super().__init__(backbone, categories)
+        check_choice("network.initial", initial, ("random", "informed"))
+        self.initial = initial
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(backbone.width, categories)
+
+    def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
+        """Informed start: predict each category at its known rate."""
+        if self.initial == "informed":
+            nn.init.zeros_(self.classifier.weight)
+            self.classifier.bias.data.copy_(prior_logits(labels))
 
     def classify(self, features: Tensor) -> Tensor:
         """Maps (B, D, H, W) -> logits (B, C)."""

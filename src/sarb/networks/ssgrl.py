@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sarb.errors import ConfigError, unknown_name
+from sarb.errors import check_choice
+from sarb.labels import LabelMatrix
 from sarb.networks.attention import SemanticAttention
 from sarb.networks.backbone import Backbone
 from sarb.networks.base import Network
 from sarb.networks.classifier import ContextClassifier
 from sarb.networks.decouple import SemanticDecoupling
 from sarb.networks.graph import GatedGraph
+from sarb.networks.informed import prior_logits, start_join, start_projection
 from sarb.networks.words import CategoryWords
 
 
@@ -32,6 +35,8 @@ class SSGRL(Network):
         steps: T of the graph.
         grid: maps larger than this are average-pooled 2×2 (paper: 14×14 at 448 becomes 7×7).
         dropout: in φ (paper: 0).
+        normalise: let SAM average under its masks instead of summing (paper: sum).
+        initial: ``"random"`` (paper) or ``"informed"``, see ``networks/informed.py``.
     """
 
     per_category: ClassVar[tuple[str, ...]] = ("classifier.category.", "csrl.mask.", "words.learned")
@@ -51,10 +56,13 @@ class SSGRL(Network):
         steps: int = 3,
         grid: int = 7,
         dropout: float = 0.0,
+        normalise: bool = False,
+        initial: str = "random",
     ) -> None:
         super().__init__(backbone, categories)
-        if csrl not in ("sd", "sam"):
-            raise ConfigError([unknown_name("network.csrl", csrl, ("sd", "sam"))])
+        check_choice("network.csrl", csrl, ("sd", "sam"))
+        check_choice("network.initial", initial, ("random", "informed"))
+        self.initial = initial
         self.grid, self.dim = grid, dim
         self.project = nn.Sequential(nn.Conv2d(backbone.width, dim, 1, bias=False), nn.BatchNorm2d(dim))
         self.csrl: SemanticDecoupling | SemanticAttention
@@ -64,19 +72,42 @@ class SSGRL(Network):
             self.words = CategoryWords(categories, word_dim, given, found)
             self.csrl = SemanticDecoupling(dim, self.words.given.shape[1], hidden)
         else:
-            self.csrl = SemanticAttention(dim, categories)
+            self.csrl = SemanticAttention(dim, categories, normalise)
         self.graph = GatedGraph(dim, steps)
         self.classifier = ContextClassifier(categories, dim, dropout)
         self.cooccurrence: Tensor
         self.register_buffer("cooccurrence", torch.eye(categories) if graph is None else graph.float())
 
+    def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
+        """Informed start: a linear classifier on the whitened, evenly attended map, with the rates as bias."""
+        if self.initial == "random":
+            return
+        convolution = self.project[0]
+        assert isinstance(convolution, nn.Conv2d)
+        start_projection(convolution, lambda: (self._pooled(batch) for batch in activations()))
+        start_join(self.classifier.join, scale=2.0)
+        dim = self.dim
+        with torch.no_grad():
+            self.classifier.category.weight.normal_(std=0.1 / dim**0.5)
+            self.classifier.category.bias.copy_(prior_logits(labels))
+            if isinstance(self.csrl, SemanticDecoupling):
+                self.csrl.score.weight.normal_(std=0.1 / self.csrl.score.in_features**0.5)
+                assert self.words is not None
+                self.csrl.word.weight.div_(self.words().std())
+            else:
+                self.csrl.mask.weight.normal_(std=0.1 / dim**0.5)
+                nn.init.dirac_(self.csrl.transform.weight)
+                self.csrl.transform.bias.zero_()  # type: ignore[union-attr]
+
     def from_frozen(self, activations: Tensor) -> Tensor:
         """Frozen activations -> projected grid (B, D, H, W), at most ``grid`` wide."""
-        maps = super().from_frozen(activations)
-        if maps.shape[-1] > self.grid:
-            maps = F.avg_pool2d(maps, 2)
-        out: Tensor = self.project(maps)
+        out: Tensor = self.project(self._pooled(activations))
         return out
+
+    def _pooled(self, activations: Tensor) -> Tensor:
+        """Frozen activations -> the backbone's map, average-pooled 2×2 where it is larger than ``grid``."""
+        maps = super().from_frozen(activations)
+        return F.avg_pool2d(maps, 2) if maps.shape[-1] > self.grid else maps
 
     def attention(self, maps: Tensor) -> Tensor:
         """(B, D, H, W) -> attention (B, C, H, W)."""
