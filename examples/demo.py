@@ -1,6 +1,6 @@
 """What `make demo` runs: three rows of the paper on the built-in data set, trained alike at 10 % known labels.
 
-    python examples/demo.py [--out runs/demo] [--known 0.1] [--epochs N] [--seed 0]
+python examples/demo.py [--out runs/demo] [--known 0.1] [--epochs N] [--seed 0]
 """
 
 from __future__ import annotations

@@ -15,7 +15,19 @@ from PIL import Image
 import sarb
 from sarb.cli import main
 
-TRAIN = ["--backbone", "tiny", "--image-size", "64", "--epochs", "2", "--set", "network.dim=16", "--set", "network.hidden=8", "--set", "method.start=1"]  # fmt: skip
+TRAIN = [
+    "--backbone",
+    "tiny",
+    "--image-size",
+    "64",
+    "--epochs",
+    "2",
+    "--set",
+    "network.dim=16",
+    "--set",
+    "network.hidden=8",
+]
+TRAIN += ["--set", "method.start=1"]
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -36,15 +48,23 @@ def trained(squares: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SARB_CACHE", str(tmp_path_factory.mktemp("cache")))
         code = run(
-            patch, "train", "--data", squares / "labels.csv", "-o", "encoding=binary", "--known", "0.5", "--valid", "0.2",
-            "--out", folder, "--quiet", *TRAIN,
+            patch, "train", "--data", squares / "labels.csv", "-o", "encoding=binary", "--known", "0.5", "--valid",
+            "0.2", "--out", folder, "--quiet", *TRAIN,
         )  # fmt: skip
     assert code == 0
     return folder
 
 
 def test_train_writes_the_run_folder(trained: Path) -> None:
-    for name in ("config.json", "log.csv", "labels.npz", "metrics.json", "scores.npz", "report.html", "model/README.md"):
+    for name in (
+        "config.json",
+        "log.csv",
+        "labels.npz",
+        "metrics.json",
+        "scores.npz",
+        "report.html",
+        "model/README.md",
+    ):
         assert (trained / name).is_file(), name
     assert list((trained / "plots").glob("*.png"))
     metrics = json.loads((trained / "metrics.json").read_text())
@@ -174,7 +194,11 @@ def test_version_help_and_lists(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     for command in ("train", "evaluate", "predict", "report", "list"):
         assert run(monkeypatch, command, "--help") == 0
         assert f"$ sarb {command}" in capsys.readouterr().out
-    for what, name in (("rows", "Ours w/ SAM"), ("methods", "sarb"), ("networks", "pooled"), ("backbones", "resnet101"), ("datasets", "demo"), ("recipes", "coco2014")):  # fmt: skip
+    expected = {
+        "rows": "Ours w/ SAM", "methods": "sarb", "networks": "pooled", "backbones": "resnet101", "datasets": "demo",
+        "recipes": "coco2014",
+    }  # fmt: skip
+    for what, name in expected.items():
         assert run(monkeypatch, "list", what) == 0
         assert name in capsys.readouterr().out
 
@@ -187,8 +211,8 @@ def test_report_is_written_anew(trained: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_row_and_set_reach_the_configuration(squares: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code = run(
-        monkeypatch, "train", "--data", squares / "labels.csv", "-o", "encoding=binary", "--row", "Ours w/ SAM", "--out",
-        tmp_path / "run", "-q", *TRAIN, "--set", "method.alpha=0.3", "--set", "lr.csrl=0.5", "--set", "weight_decay=0",
+        monkeypatch, "train", "--data", squares / "labels.csv", "-o", "encoding=binary", "--row", "Ours w/ SAM",
+        "--out", tmp_path / "run", "-q", *TRAIN, "--set", "method.alpha=0.3", "--set", "lr.csrl=0.5", "--set", "weight_decay=0",
     )  # fmt: skip
     assert code == 0
     settings = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]
@@ -200,8 +224,8 @@ def test_row_and_set_reach_the_configuration(squares: Path, monkeypatch: pytest.
 
 def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Path) -> None:
     command = [
-        sys.executable, "-m", "sarb.cli", "train", "--data", str(squares / "labels.csv"), "-o", "encoding=binary", "--out",
-        str(tmp_path / "run"), *TRAIN, "--epochs", "2000",
+        sys.executable, "-m", "sarb.cli", "train", "--data", str(squares / "labels.csv"), "-o", "encoding=binary",
+        "--out", str(tmp_path / "run"), *TRAIN, "--epochs", "2000",
     ]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "SARB_CACHE": str(tmp_path / "cache")}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.data.fixtures import write_coco, write_visual_genome, write_voc
 
 import sarb
 from sarb.networks import create_backbone
 from sarb.session import train_session
+from tests.data.fixtures import write_coco, write_visual_genome, write_voc
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,12 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 @pytest.mark.filterwarnings("ignore::sarb.data.checks.DataWarning")
 def test_paper_recipe_trains_and_predicts(
-    recipe: str, write: Callable[..., Any], sizes: dict[str, int], options: dict[str, int], weights: Path, tmp_path: Path
+    recipe: str,
+    write: Callable[..., Any],
+    sizes: dict[str, int],
+    options: dict[str, int],
+    weights: Path,
+    tmp_path: Path,
 ) -> None:
     root = tmp_path / "data"
     write(root, **sizes)

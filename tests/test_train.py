@@ -19,8 +19,8 @@ from sarb.methods.partial_bce import PartialBCE
 from sarb.registry import METHODS
 
 OPTIONS: dict[str, Any] = {
-    "recipe": "small", "backbone": "tiny", "image_size": 64, "batch_size": 8, "lr": 2e-3, "progress": False, "epochs": 3,
-    "network_options": {"dim": 16, "hidden": 8}, "method_options": {"start": 1, "refresh": 1},
+    "recipe": "small", "backbone": "tiny", "image_size": 64, "batch_size": 8, "lr": 2e-3, "progress": False,
+    "epochs": 3,     "network_options": {"dim": 16, "hidden": 8}, "method_options": {"start": 1, "refresh": 1},
 }  # fmt: skip
 
 
@@ -45,7 +45,18 @@ def test_run_folder_holds_what_interfaces_promise(squares_data: sarb.Data, tmp_p
     assert config["versions"]["torch"].startswith("2.")
     log = rows(folder)
     assert [row["epoch"] for row in log] == ["0", "1", "2"]
-    for column in ("loss", "loss_cls", "loss_cst", "lr", "alpha", "beta", "valid_mAP", "seconds", "completed_ilrb", "known"):
+    for column in (
+        "loss",
+        "loss_cls",
+        "loss_cst",
+        "lr",
+        "alpha",
+        "beta",
+        "valid_mAP",
+        "seconds",
+        "completed_ilrb",
+        "known",
+    ):
         assert column in log[0], column
     assert log[0].get("loss_ilrb") == ""
     assert float(log[1]["loss_ilrb"]) > 0
@@ -132,9 +143,11 @@ def test_init_takes_over_what_fits(squares_data: sarb.Data, tmp_path: Path) -> N
     second = fit(squares_data.train, init=tmp_path / "run", epochs=1, lr=0.0, weight_decay=0.0)
     for key, value in first.network.named_parameters():
         assert torch.equal(value, dict(second.network.named_parameters())[key]), key
-    fewer = Dataset(LabelMatrix(squares_data.train.labels.values[:, :2], squares_data.categories[:2], squares_data.train.labels.paths), squares_data.train.root)  # fmt: skip
+    labels = squares_data.train.labels
+    fewer = Dataset(LabelMatrix(labels.values[:, :2], labels.categories[:2], labels.paths), squares_data.train.root)
     third = fit(fewer, init=first, epochs=1, lr=0.0, weight_decay=0.0)
-    assert torch.equal(first.network.state_dict()["graph.state_update.weight"], third.network.state_dict()["graph.state_update.weight"])  # fmt: skip
+    key = "graph.state_update.weight"
+    assert torch.equal(first.network.state_dict()[key], third.network.state_dict()[key])
     assert third.network.state_dict()["classifier.category.weight"].shape[0] == 2
 
 

@@ -91,16 +91,17 @@ def finish(folder: Path, model: Any, test: Any, cache: bool = False) -> Report:
 
     test = match_categories(model, test)
     scores = predict(model, test, cache=cache)
-    report = Report.of(scores, test.labels)
-    metrics: dict[str, Any] = dict(report.metrics)
+    report = Report.of(scores, test.labels, name=f"{folder.name}, test images")
+    metrics: dict[str, Any] = json.loads(report.to_json())
     if (folder / "best").is_dir():
-        metrics["best"] = Report.of(predict(load_model(folder / "best"), test, cache=cache), test.labels).metrics
+        best = Report.of(predict(load_model(folder / "best"), test, cache=cache), test.labels)
+        metrics["best"] = {key: value for key, value in json.loads(best.to_json()).items() if key != "per_category"}
     scores.save(folder / "scores.npz")
     type(test.labels)(test.labels.values, test.categories, [str(path) for path in test.paths]).save(
         folder / "test_labels.npz"
     )
-    report.save(folder)
     write_json(folder / "metrics.json", metrics)
+    report.to_csv(folder / "per_category.csv")
     write_report(folder)
     return report
 

@@ -18,6 +18,9 @@ from sarb.registry import METHODS, NETWORKS, find
 C, SIZE = 4, 64
 NETWORK_OPTIONS: dict[str, dict[str, Any]] = {"ssgrl": {"dim": 16, "hidden": 8}, "pooled": {}}
 METHOD_OPTIONS: dict[str, dict[str, Any]] = {"sarb": {"start": 1, "refresh": 1, "prototypes": 3}, "partial_bce": {}}
+TRAINING: dict[str, Any] = {
+    "recipe": "small", "backbone": "tiny", "image_size": 64, "batch_size": 8, "lr": 2e-3, "seed": 1, "progress": False,
+}  # fmt: skip
 PAIRS = [(network, method) for network in NETWORKS for method in METHODS]
 
 
@@ -60,7 +63,7 @@ def test_there_is_an_impossible_pair_to_test() -> None:
 
 @pytest.mark.parametrize(("network", "method"), IMPOSSIBLE)
 def test_impossible_pair_is_one_clear_error(network: str, method: str) -> None:
-    with pytest.raises(StageError, match="needs stage 'represent'.*choose network") as caught:
+    with pytest.raises(StageError, match=r"needs stage 'represent'.*choose network") as caught:
         make(network, method)
     assert "\n" not in str(caught.value)
 
@@ -155,13 +158,11 @@ class TestPair:
 
 @pytest.mark.parametrize(("network", "method"), POSSIBLE)
 class TestTrained:
-    options = {"backbone": "tiny", "image_size": 64, "batch_size": 8, "lr": 2e-3, "seed": 1, "progress": False, "recipe": "small"}
-
     def fit(self, data: sarb.Data, network: str, method: str, out: Path | None = None, **more: Any) -> sarb.Model:
         return sarb.fit(
             data.train.hide(0.6, 0), network=network, method=method, out=out,
             network_options=NETWORK_OPTIONS[network], method_options=METHOD_OPTIONS[method],
-            **{**self.options, "epochs": 4, **more},
+            **{**TRAINING, "epochs": 4, **more},
         )  # fmt: skip
 
     def test_loss_falls(self, squares_data: sarb.Data, tmp_path: Path, network: str, method: str) -> None:

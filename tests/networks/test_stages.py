@@ -53,9 +53,7 @@ def test_semantic_decoupling_equals_the_loop_with_two_linears() -> None:
             weights = [math.exp(logit) for logit in logits]
             weights = [weight / sum(weights) for weight in weights]
             assert attention[b, c].flatten().tolist() == pytest.approx(weights, abs=1e-10)
-            expected = [
-                sum(w * float(maps[b, d, p // H, p % H]) for p, w in enumerate(weights)) for d in range(D)
-            ]
+            expected = [sum(w * float(maps[b, d, p // H, p % H]) for p, w in enumerate(weights)) for d in range(D)]
             assert reps[b, c].tolist() == pytest.approx(expected, abs=1e-10)
 
 

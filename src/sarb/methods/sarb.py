@@ -140,7 +140,15 @@ class SARB(Method):
         """α, β and how many unknown labels each blend completed in this epoch."""
         numbers: dict[str, float] = {}
         if self.ilrb is not None:
-            numbers |= {"alpha": self.ilrb.alpha.mean().item(), "completed_ilrb": self.completed["ilrb"]}
+            numbers |= {**_spread("alpha", self.ilrb.alpha), "completed_ilrb": self.completed["ilrb"]}
         if self.plrb is not None:
-            numbers |= {"beta": self.plrb.beta.mean().item(), "completed_plrb": self.completed["plrb"]}
+            numbers |= {**_spread("beta", self.plrb.beta), "completed_plrb": self.completed["plrb"]}
         return numbers
+
+
+def _spread(name: str, coefficient: Tensor) -> dict[str, float]:
+    """The coefficient, or mean, least and greatest of one per category."""
+    numbers = {name: coefficient.mean().item()}
+    if coefficient.ndim:
+        numbers |= {f"{name}_min": coefficient.min().item(), f"{name}_max": coefficient.max().item()}
+    return numbers

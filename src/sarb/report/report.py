@@ -87,6 +87,11 @@ class Report:
         content = {"name": self.name, **self.metrics, "per_category": self.per_category}
         return json.dumps(_without_nan(content), indent=2, ensure_ascii=False) + "\n"
 
+    def to_csv(self, path: str | Path) -> None:
+        """Write one row per category."""
+        with atomic_write(path) as file:
+            file.write(_table(self.per_category))
+
     def plot(self, path: str | Path) -> Path:
         """Write the picture of every category's AP."""
         return write_png(path, plots.per_category_ap(self.per_category))
@@ -96,8 +101,7 @@ class Report:
         folder = Path(folder)
         with atomic_write(folder / "metrics.json") as file:
             file.write(self.to_json())
-        with atomic_write(folder / "per_category.csv") as file:
-            file.write(_table(self.per_category))
+        self.to_csv(folder / "per_category.csv")
         self.plot(folder / "plots" / "per_category_ap.png")
         if self.scores is not None and self.labels is not None:
             picture = plots.precision_recall_curves(self.scores.logits, self.labels, self.labels.categories)
