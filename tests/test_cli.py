@@ -146,6 +146,7 @@ def test_predict_skips_and_lists_bad_images_among_good_ones(
         (["train", "--data", "demo", "--set", "metod.alpha=0.3"], "Did you mean 'method'"),
         (["train", "--data", "demo", "--row", "Ours with SAM"], "Did you mean 'Ours w/ SAM'"),
         (["train", "nosuch", "--data", "demo"], "unknown recipe 'nosuch'"),
+        (["train", "--data", "demo", "--known", "10"], "did you mean 0.1?"),
         (["train"], "no data: add --data SRC"),
         (["train", "--data", "dmeo"], "demo"),
         (["train", "--data", "demo", "-o", "encoding"], "expected key=value"),

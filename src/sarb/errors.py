@@ -53,3 +53,10 @@ def check_choice(kind: str, name: str, choices: Iterable[str]) -> None:
     choices = list(choices)
     if name not in choices:
         raise ConfigError([unknown_name(kind, name, choices)])
+
+
+def check_share(name: str, value: float) -> None:
+    """Raise unless ``value`` is a share between 0 and 1; a percentage is recognised."""
+    if not 0 <= value <= 1:
+        near = f"; did you mean {value / 100:g}?" if 1 < value <= 100 else ""
+        raise ConfigError([f"{name} is a share between 0 and 1, got {value:g}{near}"])

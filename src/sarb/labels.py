@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sarb.errors import DataError, unknown_name
+from sarb.errors import DataError, check_share, unknown_name
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -208,17 +208,14 @@ class LabelMatrix:
         The draw is ``numpy.random.RandomState(seed).random_sample((N, C)) < known`` over the whole matrix,
         the authors' own, so published masks can be compared.
         """
-        if not 0 <= known <= 1:
-            raise DataError(
-                f"known is a share between 0 and 1, got {known}"
-                + (f"; did you mean {known / 100:g}?" if 1 < known <= 100 else "")
-            )
+        check_share("known", known)
         keep = np.random.RandomState(seed).random_sample(self.values.shape) < known
         return LabelMatrix(np.where(keep, self.values, UNKNOWN), self.categories, self.paths)
 
     def take(self, index: ArrayLike) -> LabelMatrix:
         """Return the rows ``index`` (integers or a mask), in that order."""
-        rows = np.arange(len(self))[np.asarray(index)]
+        chosen = np.asarray(index)
+        rows = np.arange(len(self))[chosen if chosen.size else chosen.astype(np.int64)]
         return LabelMatrix(self.values[rows], self.categories, [self.paths[row] for row in rows])
 
     def cooccurrence(self, smoothing: float = 0.0, counts: str = "known") -> NDArray[np.float64]:

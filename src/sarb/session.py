@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sarb.errors import ConfigError, ImageError, SarbError, unknown_name
+from sarb.errors import ConfigError, ImageError, SarbError, check_share, unknown_name
 from sarb.files import atomic_write, read_json, write_json
 from sarb.registry import BACKBONES, METHODS, NETWORKS
 from sarb.report import Report, write_report
@@ -39,6 +39,7 @@ def train_session(
     from sarb.settings import read_recipe, resolve
     from sarb.train import fit
 
+    check_share("known", known)
     options = merge_options(row, assignments, given or {})
     content = read_recipe(recipe)
     settings = resolve(recipe, **options)  # settings are checked before any data are read

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from sarb.errors import ConfigError, DataError, unknown_name
+from sarb.errors import DataError
 
 
 class DataWarning(UserWarning):
@@ -58,18 +58,6 @@ def require_files(root: Path, names: Sequence[str], source: str | Path) -> None:
     missing = missing_files(root, names)
     if missing:
         raise DataError(f"{source}: {say_missing(missing, len(names), root)}")
-
-
-def require_choice(option: str, value: str, choices: Collection[str]) -> None:
-    """Raise :class:`ConfigError` unless ``value`` is one of the ``choices`` of an option."""
-    if value not in choices:
-        raise ConfigError([unknown_name(f"value of option {option}:", value, choices)])
-
-
-def require_share(option: str, value: float) -> None:
-    """Raise :class:`ConfigError` unless ``value`` is a share between 0 and 1."""
-    if not 0 <= value <= 1:
-        raise ConfigError([f"option {option} is a share between 0 and 1, got {value:g}"])
 
 
 def warn_size(name: str, expected: int, found: int) -> None:

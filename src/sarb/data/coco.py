@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sarb.data.checks import Problems, require_choice, require_files, warn_size
+from sarb.data.checks import Problems, require_files, warn_size
 from sarb.data.dataset import Data, Dataset
 from sarb.data.stream import elements
-from sarb.errors import DataError
+from sarb.errors import DataError, check_choice
 from sarb.labels import ABSENT, PRESENT, LabelMatrix
 
 #: official numbers of images: (train, val) of COCO 2014, all and annotated
@@ -41,7 +41,7 @@ def load_coco(
         test_json: the same for testing.
         check_files: look for every image file.
     """
-    require_choice("images", images, ("all", "annotated"))
+    check_choice("value of option images:", images, ("all", "annotated"))
     files = [_annotations(root, train_json, f"train{year}"), _annotations(root, test_json, f"val{year}")]
     train, test = (_dataset(root, file, images, check_files) for file in files)
     if train.categories != test.categories:

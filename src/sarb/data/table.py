@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.data.checks import Problems, missing_files, require_share, say_missing
+from sarb.data.checks import Problems, missing_files, say_missing
 from sarb.data.dataset import Data, Dataset
-from sarb.errors import ConfigError, DataError, did_you_mean
+from sarb.errors import ConfigError, DataError, check_share, did_you_mean
 from sarb.labels import ENCODINGS, LabelMatrix, encoding_table, normalise_code, readings
 
 SPLITS = {"train": "train", "test": "test", "valid": "valid", "val": "valid", "validation": "valid"}
@@ -47,8 +47,8 @@ def load_table(
     Raises:
         DataError: every fault of the file with line and column, at most 20 at once.
     """
-    require_share("test", test)
-    require_share("valid", valid)
+    check_share("option test", test)
+    check_share("option valid", valid)
     path = Path(path)
     if encoding is not None:
         encoding_table(encoding)

@@ -9,9 +9,9 @@ from xml.parsers import expat
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.data.checks import Problems, require_choice, require_files, warn_size
+from sarb.data.checks import Problems, require_files, warn_size
 from sarb.data.dataset import Data, Dataset
-from sarb.errors import DataError, unknown_name
+from sarb.errors import DataError, check_choice, unknown_name
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix, encoding_table
 
 #: the official order, alphabetical
@@ -48,7 +48,7 @@ def load_voc(
 
     Without a folder ``Annotations`` the lists ``<class>_<list>.txt`` are read: 1, -1, 0 = difficult.
     """
-    require_choice("difficult", difficult, DIFFICULT)
+    check_choice("value of option difficult:", difficult, DIFFICULT)
     home = _home(root, year)
     first, second = (_dataset(home, split, DIFFICULT[difficult], check_files) for split in (train, test))
     if year == 2007:
