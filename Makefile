@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := runs/demo
 
-.PHONY: demo test lint types clean
+.PHONY: demo test lint clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py --out $(DEMO)

@@ -27,9 +27,11 @@ def main() -> None:
     parser.add_argument("--option", "-o", action="append", default=[], help="option of the demo set, key=value")
     arguments = parser.parse_args()
     started = time.perf_counter()
-    shutil.rmtree(arguments.out, ignore_errors=True)
     rows = []
     for name, row in ROWS.items():
+        folder = arguments.out / row.lower().replace(" ", "-")
+        if (folder / "config.json").is_file():  # an earlier demo, and nothing else, makes room
+            shutil.rmtree(folder)
         print(f"\n{name}: {100 * arguments.known:g} % of the training labels known", flush=True)
         folder, report = train_session(
             source="demo",
@@ -37,7 +39,7 @@ def main() -> None:
             row=row,
             known=arguments.known,
             seed=arguments.seed,
-            out=arguments.out / row.lower().replace(" ", "-"),
+            out=folder,
             given={"epochs": arguments.epochs, "backbone": arguments.backbone},
         )
         rows.append({"name": name, "run_dir": folder, "metrics": report.metrics})

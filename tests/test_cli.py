@@ -213,7 +213,8 @@ def test_report_is_written_anew(trained: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_row_and_set_reach_the_configuration(squares: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code = run(
         monkeypatch, "train", "--data", squares / "labels.csv", "-o", "encoding=binary", "--row", "Ours w/ SAM",
-        "--out", tmp_path / "run", "-q", *TRAIN, "--set", "method.alpha=0.3", "--set", "lr.csrl=0.5", "--set", "weight_decay=0",
+        "--out", tmp_path / "run", "-q", *TRAIN, "--set", "method.alpha=0.3", "--set", "lr.csrl=0.5",
+        "--set", "weight_decay=0",
     )  # fmt: skip
     assert code == 0
     settings = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]

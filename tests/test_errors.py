@@ -2,7 +2,16 @@
 
 import pytest
 
-from sarb.errors import ConfigError, DataError, ImageError, SarbError, StageError, did_you_mean, unknown_name
+from sarb.errors import (
+    ConfigError,
+    DataError,
+    ImageError,
+    SarbError,
+    StageError,
+    check_share,
+    did_you_mean,
+    unknown_name,
+)
 
 
 @pytest.mark.parametrize("kind", [DataError, ImageError, ConfigError, StageError])
@@ -38,3 +47,18 @@ def test_unknown_name_lists_the_choices_in_order():
     message = unknown_name("method", "sabr", {"sarb": 1, "partial_bce": 2})
     assert message == "unknown method 'sabr'. Did you mean 'sarb'? Available: partial_bce, sarb"
     assert unknown_name("method", "zzzzzz", ["b", "a"]) == "unknown method 'zzzzzz'. Available: a, b"
+
+
+def test_check_share():
+    for share in (0, 0.5, 1):
+        check_share("known", share)
+    for value, message in (
+        (10, "known is a share between 0 and 1, got 10; did you mean 0.1?"),
+        (-1, "got -1"),
+        (200, "got 200"),
+    ):
+        with pytest.raises(ConfigError) as error:
+            check_share("known", value)
+        assert str(error.value).endswith(message)
+    with pytest.raises(ConfigError):
+        check_share("known", float("nan"))

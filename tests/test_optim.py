@@ -9,7 +9,8 @@ from sarb.errors import ConfigError
 from sarb.methods.partial_bce import PartialBCE
 from sarb.methods.sarb import SARB
 from sarb.networks import SSGRL, Pooled, create_backbone
-from sarb.optim import OPTIMIZERS, PARTS, SCHEDULES, check_parts, parameter_groups, part_of, schedule_factor
+from sarb.optim import OPTIMIZERS, SCHEDULES, parameter_groups, part_of, schedule_factor
+from sarb.settings import PARTS, resolve
 
 
 def sarb_method(**options):
@@ -117,7 +118,7 @@ def test_part_of():
 
 
 def test_unknown_parts_are_all_named():
-    check_parts(dict.fromkeys(PARTS, 1.0))
+    assert resolve("small", lr_scale=dict.fromkeys(PARTS, 1.0)).lr_scale["join"] == 1.0
     with pytest.raises(ConfigError) as error:
-        check_parts({"clasifier": 1.0, "blend": 1.0, "head": 1.0})
+        resolve("small", lr_scale={"clasifier": 1.0, "blend": 1.0, "head": 1.0})
     assert len(error.value.problems) == 2 and "Did you mean 'classifier'" in error.value.problems[0]

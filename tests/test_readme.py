@@ -61,7 +61,9 @@ def test_commands_that_need_files_have_valid_options():
     assert len(marked) == 3
     for words in marked:
         given = parse(words)
-        settings = resolve(given["recipe"], **merge_options(given["row"], given["set_"], {}))
+        options, _, problems = merge_options(given["row"], given["set_"], {})
+        assert problems == []
+        settings = resolve(given["recipe"], **options)
         assert (settings.backbone, settings.backbone_options["weights"]) == ("resnet101", "resnet101.pth")
 
 

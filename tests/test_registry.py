@@ -35,9 +35,6 @@ def test_a_wrong_name_lists_the_right_ones():
     assert str(error.value) == "unknown network 'sgrl'. Did you mean 'ssgrl'? Available: pooled, ssgrl"
 
 
-def test_summary_of_nothing_is_empty():
-    assert summary("sarb.no_such_module:Thing") == ""
-
 
 @pytest.mark.parametrize(
     "code",

@@ -82,7 +82,7 @@ def train(
     batch_size: Annotated[int | None, typer.Option(help="Images per step.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     image_size: Annotated[int | None, typer.Option(help="Side of the square input in pixels.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything [default: 0].")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder [default: runs/DATA-METHOD-KNOWN].")] = None,
     valid: Annotated[float | None, typer.Option(help="Share of training images kept for validation.")] = None,
     words: Annotated[Path | None, typer.Option(help="Word vectors in GloVe format.")] = None,
@@ -141,7 +141,7 @@ def evaluate(
     report = evaluate_session(run, data, _pairs(option), split, batch_size=batch_size, workers=workers)
     if out is not None:
         report.save(out)
-    typer.echo(json.dumps(report.metrics, indent=2) if as_json else str(report))
+    typer.echo(report.to_json().rstrip() if as_json else str(report))
 
 
 @app.command(

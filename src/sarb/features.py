@@ -61,7 +61,8 @@ def _build(
     file.parent.mkdir(parents=True, exist_ok=True)
     source = Pictures(dataset.paths, dataset.labels.values, [transform])
     backbone = backbone.to(device).eval()
-    shape = (len(dataset), *_activations(backbone, source[[(0, 0)]].images.to(device)).shape[1:])
+    sample = torch.zeros(1, 3, transform.size, transform.size, device=device)
+    shape = (len(dataset), *_activations(backbone, sample).shape[1:])
     size = 2 * int(np.prod(shape))
     free = shutil.disk_usage(file.parent).free
     progress.say(

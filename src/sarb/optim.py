@@ -8,12 +8,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
-from sarb.errors import ConfigError, unknown_name
-
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
-
-#: children of a network that have a learning rate of their own; α and β are "blend"
-PARTS = ("backbone", "project", "words", "csrl", "graph", "join", "classifier", "blend")
 
 #: position in training 0..1, epochs -> factor of the learning rate
 SCHEDULES: dict[str, Callable[[float, int], float]] = {
@@ -61,10 +56,3 @@ def parameter_groups(
         }
         for part, parameters in parts.items()
     ]
-
-
-def check_parts(scale: Mapping[str, float]) -> None:
-    """Refuse a learning-rate factor for a part that no network has."""
-    problems = [unknown_name("part in [lr]", part, PARTS) for part in scale if part not in PARTS]
-    if problems:
-        raise ConfigError(problems)

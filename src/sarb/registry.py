@@ -40,11 +40,8 @@ BACKBONES: dict[str, str] = {
 def summary(target: str) -> str:
     """First sentence of the module's docstring behind an import string, read without importing it."""
     import ast
-    from importlib.util import find_spec
     from pathlib import Path
 
-    spec = find_spec(target.partition(":")[0])
-    if spec is None or spec.origin is None:
-        return ""
-    text = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    file = Path(__file__).parents[1].joinpath(*target.partition(":")[0].split(".")).with_suffix(".py")
+    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
     return text.split("\n")[0]

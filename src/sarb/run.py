@@ -19,6 +19,8 @@ from sarb.errors import SarbError
 from sarb.files import atomic_write, read_json, write_json
 
 CHECKPOINT = "checkpoint/state.safetensors"
+#: settings that may differ in a resumed run because they do not change its numbers
+HARMLESS = {"workers", "command"}
 
 
 def versions() -> dict[str, str]:
@@ -66,30 +68,39 @@ def load_checkpoint(folder: Path, method: torch.nn.Module, optimizer: torch.opti
     try:
         with safe_open(file, framework="pt") as stored:
             tensors = {key: stored.get_tensor(key) for key in list(stored.keys())}
-            state: dict[str, Any] = json.loads(stored.metadata()["state"])
+            state: dict[str, Any] = json.loads((stored.metadata() or {})["state"])
+            scalars = state.pop("optimizer_scalars")
     except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise SarbError(f"{file}: cannot be read as a checkpoint ({error}); remove it to start over") from error
+        raise SarbError(f"{file}: cannot be read as a checkpoint ({error!r}); remove it to start over") from error
     weights = {key.removeprefix("method."): value for key, value in tensors.items() if key.startswith("method.")}
-    method.load_state_dict(weights)
     entries: dict[int, dict[str, Any]] = {}
     for key, value in tensors.items():
         if key.startswith("optimizer."):
             _, number, name = key.split(".", 2)
             entries.setdefault(int(number), {})[name] = value
-    for key, value in state.pop("optimizer_scalars").items():
+    for key, value in scalars.items():
         number, name = key.split(".", 1)
         entries.setdefault(int(number), {})[name] = value
-    optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
+    try:
+        method.load_state_dict(weights)
+        optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
+    except (RuntimeError, ValueError, KeyError) as error:
+        reason = str(error).splitlines()[0]
+        raise SarbError(f"{file}: does not fit this run ({reason}); remove it to start over") from error
     return state
 
 
 def check_same_run(folder: Path, config: dict[str, Any]) -> None:
     """Refuse to resume a run whose settings differ; name each difference."""
-    before = read_json(folder / "config.json")
+    try:
+        before = read_json(folder / "config.json")
+    except (OSError, ValueError) as error:
+        raise SarbError(f"{folder / 'config.json'}: cannot be read, so the run cannot be resumed ({error})") from error
+    config = json.loads(json.dumps(config))  # JSON knows no tuples
     differences = [
         f"{key}: was {before.get(section, {}).get(key)!r}, now {config[section].get(key)!r}"
         for section in ("settings", "data")
-        for key in sorted({*before.get(section, {}), *config[section]})
+        for key in sorted({*before.get(section, {}), *config[section]} - HARMLESS)
         if before.get(section, {}).get(key) != config[section].get(key)
     ]
     if differences:

@@ -25,7 +25,7 @@ def train_session(
     row: str | None = None,
     known: float = 1.0,
     mask_seed: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     out: Path | None = None,
     valid: float | None = None,
     init: Path | None = None,
@@ -35,49 +35,42 @@ def train_session(
     quiet: bool = False,
 ) -> tuple[Path, Report]:
     """Everything behind ``sarb train``; returns the run folder and the test report."""
-    from sarb.data import load
-    from sarb.settings import read_recipe, resolve
+    from sarb.data import load, reader_name
+    from sarb.settings import read_recipe, resolve, section
     from sarb.train import fit
 
-    check_share("known", known)
-    options = merge_options(row, assignments, given or {})
+    options, own_data_options, problems = merge_options(row, assignments, {**(given or {}), "seed": seed})
     content = read_recipe(recipe)
-    settings = resolve(recipe, **options)  # settings are checked before any data are read
-    described = {key: value for key, value in content.get("data", {}).items() if not isinstance(value, dict)}
-    source = source or described.pop("source", None)
-    described.pop("source", None)
-    if source is None:
-        raise ConfigError(["no data: add --data SRC, e.g. --data demo or --data labels.csv"])
-    data_options = {**described, **(data_options or {})}
+    try:  # settings are checked before any data are read
+        check_share("known", known)
+        settings = resolve(recipe, **options)
+    except ConfigError as error:
+        problems += error.problems
+    if source is None and "source" not in content.get("data", {}):
+        problems.append("no data: add --data SRC, e.g. --data demo or --data labels.csv")
+    if problems:
+        raise ConfigError(problems)
+    source = source or str(content["data"]["source"])
+    described = {key: value for key, value in section(content, "data", reader_name(source)).items() if key != "source"}
+    data_options = {**described, **(data_options or {}), **own_data_options}
     data = load(source, **data_options)
-    mask = seed if mask_seed is None else mask_seed
+    mask = settings.seed if mask_seed is None else mask_seed
     training = data.train.hide(known, mask) if known < 1 else data.train
     folder = out or Path("runs") / f"{data.name}-{settings.method}-{round(100 * known)}"
     record = {
         "source": source,
-        "options": dict(data_options),
+        "options": data_options,
         "known": known,
         "mask_seed": mask,
         "command": shlex.join(["sarb", *sys.argv[1:]]),
     }
-    if resume and (folder / "config.json").is_file():
-        record["command"] = read_json(folder / "config.json")["data"].get("command", record["command"])
+    held: Any = valid
     if valid is None and data.valid is not None:
-        held: Any = data.valid.hide(known, mask + 1) if known < 1 else data.valid
-    else:
-        held = valid
+        held = data.valid.hide(known, mask + 1) if known < 1 else data.valid
     model = fit(
-        training,
-        recipe=recipe,
-        seed=seed,
-        out=folder,
-        valid=held,
-        init=init,
-        resume=resume,
-        progress=not quiet,
-        record=record,
+        training, recipe=recipe, out=folder, valid=held, init=init, resume=resume, progress=not quiet, record=record,
         **options,
-    )
+    )  # fmt: skip
     return folder, finish(folder, model, data.test, cache=_was_cached(folder))
 
 
@@ -107,34 +100,28 @@ def finish(folder: Path, model: Any, test: Any, cache: bool = False) -> Report:
     return report
 
 
-def merge_options(row: str | None, assignments: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options for ``fit`` from a row name, ``--set`` and flags, the later ones winning; all errors at once."""
+def merge_options(
+    row: str | None, assignments: Sequence[str], given: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Options for ``fit``, options for the data, and problems, from row name, ``--set`` and flags; the later win."""
     from sarb.settings import parse_assignment
 
-    problems: list[str] = []
-    if row is not None and row not in ROWS:
-        problems.append(unknown_name("row", row, ROWS))
-    chosen = ROWS.get(row, Row("", "")) if row is not None else Row("", "")
-    options: dict[str, Any] = {
-        "method_options": dict(chosen.method_options),
-        "network_options": dict(chosen.network_options),
-    }
-    options |= {"backbone_options": {}, "lr_scale": {}}
-    options |= {key: value for key, value in (("network", chosen.network), ("method", chosen.method)) if value}
-    homes = {"method": "method_options", "network": "network_options", "backbone": "backbone_options", "lr": "lr_scale"}
+    problems = [unknown_name("row", row, ROWS)] if row is not None and row not in ROWS else []
+    chosen = ROWS.get(row or "", Row("", ""))
+    options: dict[str, Any] = {name: getattr(chosen, name) for name in ("network", "method") if getattr(chosen, name)}
+    tables: dict[str, dict[str, Any]] = {
+        "method": dict(chosen.method_options), "network": dict(chosen.network_options), "backbone": {}, "lr": {},
+        "data": {}, "train": options,
+    }  # fmt: skip
     for text in assignments:
         try:
-            section, key, value = parse_assignment(text)
+            table, key, value = parse_assignment(text)
+            tables[table][key] = value
         except ConfigError as error:
             problems += error.problems
-            continue
-        if section in homes:
-            options[homes[section]][key] = value
-        else:
-            options[key] = value
-    if problems:
-        raise ConfigError(problems)
-    return {**options, **{key: value for key, value in given.items() if value is not None}}
+    options |= {f"{name}_options": tables[name] for name in ("method", "network", "backbone")}
+    options |= {"lr_scale": tables["lr"], **{key: value for key, value in given.items() if value is not None}}
+    return options, tables["data"], problems
 
 
 def evaluate_session(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,9 @@ from sarb.errors import ConfigError, did_you_mean, unknown_name
 from sarb.registry import BACKBONES, METHODS, NETWORKS, find
 
 RECIPES = Path(__file__).parent / "recipes"
+#: parts of a method with a learning rate of their own: children of the network, the layer of the classifier that all
+#: categories share ("join"), and the coefficients α and β ("blend")
+PARTS = ("backbone", "project", "words", "csrl", "graph", "join", "classifier", "blend")
 SECTIONS = ("train", "method", "network", "backbone", "lr", "data")
 CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "adamw"),
@@ -24,7 +28,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 AT_LEAST: dict[str, float] = {
     "epochs": 1, "batch_size": 1, "image_size": 32, "lr": 0, "weight_decay": 0, "warmup": 0, "clip": 0, "workers": 0,
-    "graph_smoothing": 0, "patience": 1, "ema": 0,
+    "graph_smoothing": 0, "patience": 1,
 }  # fmt: skip
 
 
@@ -125,7 +129,8 @@ def section(content: Mapping[str, Any], name: str, chosen: str, owner: str | Non
     """Values of ``[name]`` for ``chosen``: plain ones if the recipe chose the same, then ``[name.chosen]``."""
     table = content.get(name, {})
     plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
-    return {**(plain if owner in (None, chosen) else {}), **table.get(chosen, {})}
+    own = table.get(chosen, {})
+    return {**(plain if owner in (None, chosen) else {}), **(own if isinstance(own, dict) else {})}
 
 
 def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
@@ -141,15 +146,38 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
         for key in names
     }
     options["lr_scale"] = {**section(content, "lr", names["network"]), **given.pop("lr_scale", {})}
-    values = {**train, **content.get("train", {}).get(names["network"], {}), **given, **names}
+    values = {**train, **section({"train": content.get("train", {})}, "train", names["network"], ""), **given, **names}
     if values.get("words") is not None:
         values["words"] = str(values["words"])
-    problems = _check_values(values) + _check_names(names, options)
+    problems = _check_tables(content) + _check_values(values) + _check_names(names, options) + _check_scale(options)
     if problems:
         raise ConfigError(problems)
     floats = {f.name for f in dataclasses.fields(Settings) if f.type == "float"}
     values = {key: float(value) if key in floats else value for key, value in values.items()}
     return Settings(**values, **options)
+
+
+def _check_tables(content: Mapping[str, Any]) -> list[str]:
+    """Sub-tables such as ``[method.sarb]`` must name something that exists, and be tables."""
+    owners = {"train": NETWORKS, "lr": NETWORKS, "method": METHODS, "network": NETWORKS, "backbone": BACKBONES}
+    problems = []
+    for name, registry in owners.items():
+        for key, value in content.get(name, {}).items():
+            if isinstance(value, dict) and key not in registry:
+                problems.append(f"[{name}.{key}]: " + unknown_name(name, key, registry))
+            elif key in registry and not isinstance(value, dict):
+                problems.append(f"[{name}] {key}: expected a table [{name}.{key}], got {value!r}")
+    return problems
+
+
+def _check_scale(options: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Learning-rate factors: parts that exist, finite numbers of at least 0."""
+    problems = [unknown_name("part in [lr]", part, PARTS) for part in options["lr_scale"] if part not in PARTS]
+    for part, value in options["lr_scale"].items():
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not (number and math.isfinite(value) and value >= 0):
+            problems.append(f"lr.{part} must be a number of at least 0, got {value!r}")
+    return problems
 
 
 def _check_values(values: Mapping[str, Any]) -> list[str]:
@@ -163,6 +191,8 @@ def _check_values(values: Mapping[str, Any]) -> list[str]:
             problems.append(f"{key} must be {kinds[key]}, got {value!r}")
         elif key in CHOICES and value not in CHOICES[key]:
             problems.append(unknown_name(key, str(value), CHOICES[key]))
+        elif isinstance(value, float) and not math.isfinite(value):
+            problems.append(f"{key} must be finite, got {value}")
         elif key in AT_LEAST and value < AT_LEAST[key]:
             problems.append(f"{key} must be at least {AT_LEAST[key]:g}, got {value}")
     return problems
@@ -198,8 +228,7 @@ def option_names(kind: str, name: str) -> list[str]:
         return ["weights", "train_stages", "frozen_norms"]
     made = find(kind, METHODS if kind == "method" else NETWORKS, name)
     parameters = inspect.signature(made).parameters.values()
-    own = [parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
-    return own or ["form", "positive_weight"]
+    return [parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
 
 
 def parse_assignment(text: str) -> tuple[str, str, Any]:

@@ -20,7 +20,7 @@ from sarb.loader import Batch, Batches, make_loader
 from sarb.methods.base import Method
 from sarb.metrics import evaluate as measure
 from sarb.model import Model, build_network, load_model, start_from
-from sarb.optim import OPTIMIZERS, check_parts, parameter_groups, schedule_factor
+from sarb.optim import OPTIMIZERS, parameter_groups, schedule_factor
 from sarb.predict import infer
 from sarb.progress import Progress
 from sarb.registry import METHODS, find
@@ -43,7 +43,7 @@ def fit(
     method: str | None = None,
     network: str | None = None,
     backbone: str | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     out: str | Path | None = None,
     valid: float | Dataset | None = None,
     words: str | Path | None = None,
@@ -65,7 +65,7 @@ def fit(
         method: a key of ``METHODS``; None takes the recipe's, else ``sarb``.
         network: a key of ``NETWORKS``; ``ssgrl``.
         backbone: a key of ``BACKBONES``; ``efficientnet_lite0``.
-        seed: of weights, order, augmentation, blending; the same seed gives the same model.
+        seed: (0) of weights, order, augmentation, blending; the same seed gives the same model.
         out: run folder to write; None writes nothing.
         valid: share of the training images (or a Dataset) for validation after each epoch.
         words: GloVe-format file of word vectors; names it lacks get a learned embedding.
@@ -85,7 +85,7 @@ def fit(
         recipe, method=method, network=network, backbone=backbone, seed=seed, patience=patience, words=words,
         method_options=method_options, network_options=network_options, backbone_options=backbone_options, **options,
     )  # fmt: skip
-    if patience is not None and not valid:
+    if settings.patience is not None and not valid:
         raise ConfigError(["patience needs a validation split: add valid=0.1 (--valid 0.1)"])
     training = _Training(train, settings, valid, init, talk)
     folder = Path(out) if out is not None else None
@@ -147,7 +147,6 @@ class _Training:
         self.sources = Sources.of(self.split, self.model, self.method, settings, self.device, talk)
         if init is None:
             self.model.network.initialise(self.split.train.labels, self._activations)
-        check_parts(settings.lr_scale)
         # Only a method that trains several times from the start needs to remember the start.
         self.initial = {} if self.method.rounds == 1 else copy.deepcopy(self.method.state_dict())
         self._optimise()

@@ -18,7 +18,7 @@ from typing import Any
 from sarb.data.dataset import Data, Dataset
 from sarb.errors import ConfigError, DataError, did_you_mean, unknown_name
 
-__all__ = ["DATASETS", "Data", "Dataset", "load"]
+__all__ = ["DATASETS", "Data", "Dataset", "load", "reader_name"]
 
 #: name -> "module:function"; a reader whose first argument has no default takes a place, ``name:PLACE``
 DATASETS: dict[str, str] = {
@@ -63,6 +63,11 @@ def load(source: str | Path, **options: Any) -> Data:
         raise DataError(f"{place}: no such file or folder (read as source '{name}')")
     arguments = [Path(place).expanduser()] if located else []
     return typing.cast(Data, reader(*arguments, **_convert(name, reader, options, skip=len(arguments))))
+
+
+def reader_name(source: str | Path) -> str:
+    """Return the name of the reader for a source, a key of ``DATASETS``."""
+    return _find(source)[0]
 
 
 def _find(source: str | Path) -> tuple[str, str]:

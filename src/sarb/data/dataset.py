@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sarb.errors import ImageError, check_share
 from sarb.labels import LabelMatrix
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Dataset:
 
     def split(self, fraction: float, seed: int = 0) -> tuple[Dataset, Dataset]:
         """Split off a seeded random ``fraction`` of the images; return (rest, part). Labels stay as they are."""
+        check_share("fraction", fraction)
         order = np.random.RandomState(seed).permutation(len(self))
         count = round(fraction * len(self))
         return self.take(np.sort(order[count:])), self.take(np.sort(order[:count]))
@@ -68,7 +70,10 @@ class Dataset:
         """Return a hash of the image names, sizes and modification times (labels not included)."""
         digest = hashlib.sha256()
         for path in self.paths:
-            stat = path.stat()
+            try:
+                stat = path.stat()
+            except OSError as error:
+                raise ImageError(f"{path}: {error.strerror}") from error
             digest.update(f"{path.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
         return digest.hexdigest()[:16]
 
