@@ -224,6 +224,16 @@ def test_row_and_set_reach_the_configuration(squares: Path, monkeypatch: pytest.
     assert settings["weight_decay"] == 0
 
 
+def test_the_recorded_command_repeats_the_run(trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import shlex
+
+    command = json.loads((trained / "config.json").read_text())["data"]["command"]
+    words = [str(tmp_path / "again") if word == str(trained) else word for word in shlex.split(command)]
+    assert run(monkeypatch, *words[1:], "--quiet") == 0
+    for name in ("steps.csv", "per_category.csv"):
+        assert (tmp_path / "again" / name).read_bytes() == (trained / name).read_bytes()
+
+
 def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Path) -> None:
     command = [
         sys.executable, "-m", "sarb.cli", "train", "--data", str(squares / "labels.csv"), "-o", "encoding=binary",

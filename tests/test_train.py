@@ -225,3 +225,78 @@ def test_nothing_is_pickled(squares_data: sarb.Data, tmp_path: Path) -> None:
     kinds = {path.suffix for path in (tmp_path / "run").rglob("*") if path.is_file()}
     assert kinds <= {".json", ".csv", ".npz", ".safetensors", ".md"}
     np.load(tmp_path / "run" / "labels.npz", allow_pickle=False)
+
+
+def test_words_are_read_and_missing_names_are_learned(squares_data: sarb.Data, tmp_path: Path) -> None:
+    names = squares_data.categories
+    vectors = np.random.default_rng(0).normal(size=(len(names) - 1, 7)).round(4)
+    lines = [" ".join([name.replace(" ", "_"), *map(str, row)]) for name, row in zip(names[1:], vectors, strict=True)]
+    (tmp_path / "glove.txt").write_text("\n".join(lines) + "\n")
+    model = fit(squares_data.train, words=tmp_path / "glove.txt", out=tmp_path / "run", epochs=2)
+    assert model.network.words is not None
+    assert np.allclose(model.network.words()[1:].detach().numpy(), vectors, atol=1e-6)
+    assert model.network.words.found.tolist() == [False] + [True] * (len(names) - 1)
+    again = sarb.load_model(tmp_path / "run")
+    assert torch.equal(again.network.words(), model.network.words())
+
+
+def test_a_data_set_can_validate(squares_data: sarb.Data, tmp_path: Path) -> None:
+    fit(squares_data.train, valid=squares_data.test, out=tmp_path / "run", epochs=1)
+    row = rows(tmp_path / "run")[0]
+    expected = sarb.evaluate(sarb.load_model(tmp_path / "run"), squares_data.test, cache=True)
+    assert float(row["valid_mAP"]) == pytest.approx(expected.mAP, abs=1e-6)
+    assert float(row["valid_CF1"]) == pytest.approx(expected["CF1"], abs=1e-6)
+
+
+@pytest.mark.parametrize("valid", [1.0, -0.1, 7])
+def test_valid_is_a_share_below_one(squares_data: sarb.Data, valid: float) -> None:
+    with pytest.raises(ConfigError, match="valid is a share"):
+        fit(squares_data.train, valid=valid)
+
+
+def test_balanced_positive_weight_is_the_root_of_the_imbalance(squares_data: sarb.Data) -> None:
+    from sarb.model import build_network
+
+    labels = squares_data.train.labels
+    network = build_network(len(labels.categories), network="pooled", backbone="tiny")
+    method = PartialBCE(network, positive_weight="balanced")
+    method.prepare(labels)
+    expected = np.clip(np.sqrt((labels.negatives + 1) / (labels.positives + 1)), 1, 10)
+    assert np.allclose(method.positive_weight.numpy(), expected)
+    logits, target = torch.zeros(1, len(expected)), torch.ones(1, len(expected))
+    loss = method.loss(logits, sarb.Targets(target, target))
+    assert loss.item() == pytest.approx(np.log(2) * expected.mean(), rel=1e-6)
+    with pytest.raises(ConfigError, match="a number or 'balanced'"):
+        PartialBCE(network, positive_weight="balancd")
+
+
+def test_a_diverging_run_stops_with_advice(squares_data: sarb.Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PartialBCE, "loss", lambda self, logits, targets: logits.sum() * float("nan"))
+    with pytest.raises(SarbError, match="the loss is not finite at epoch 0, step 0"):
+        fit(squares_data.train, method="partial_bce", method_options={})
+
+
+def test_clipping_bounds_the_step(squares_data: sarb.Data) -> None:
+    free = fit(squares_data.train, epochs=1, method="partial_bce", method_options={})
+    clipped = fit(squares_data.train, epochs=1, clip=1e-12, method="partial_bce", method_options={})
+    start = fit(squares_data.train, epochs=1, lr=0.0, weight_decay=0.0, method="partial_bce", method_options={})
+
+    def moved(model: sarb.Model) -> float:
+        pairs = zip(model.network.parameters(), start.network.parameters(), strict=True)
+        return sum((a - b).abs().sum().item() for a, b in pairs)
+
+    assert moved(clipped) < 0.5 * moved(free)
+
+
+def test_per_category_coefficients_are_logged_with_their_spread(squares_data: sarb.Data, tmp_path: Path) -> None:
+    options = {"start": 0, "per_category": True}
+    fit(squares_data.train.hide(0.5, 0), out=tmp_path / "run", epochs=1, method_options=options)
+    row = rows(tmp_path / "run")[0]
+    assert float(row["alpha_min"]) <= float(row["alpha"]) <= float(row["alpha_max"])
+    assert float(row["beta_min"]) < float(row["beta_max"])
+
+
+def test_sarb_refuses_impossible_numbers(squares_data: sarb.Data) -> None:
+    with pytest.raises(ConfigError) as caught:
+        fit(squares_data.train, method_options={"refresh": 0, "prototypes": 0})
+    assert len(caught.value.problems) == 2

@@ -62,7 +62,7 @@ def train_session(
         "options": data_options,
         "known": known,
         "mask_seed": mask,
-        "command": shlex.join(["sarb", *sys.argv[1:]]),
+        "command": _command(recipe, source, data_options, options, known, mask, valid, init, folder),
     }
     held: Any = valid
     if valid is None and data.valid is not None:
@@ -72,6 +72,28 @@ def train_session(
         **options,
     )  # fmt: skip
     return folder, finish(folder, model, data.test, cache=_was_cached(folder))
+
+
+def _command(
+    recipe: str | None, source: str, data_options: Mapping[str, Any], options: Mapping[str, Any], known: float,
+    mask: int, valid: float | None, init: Path | None, folder: Path,
+) -> str:  # fmt: skip
+    """The command line that repeats a run, however it was started."""
+    words = ["sarb", "train", *([recipe] if recipe else []), "--data", source]
+    words += [word for key, value in data_options.items() for word in ("-o", f"{key}={value}")]
+    words += ["--known", f"{known:g}", "--mask-seed", str(mask), "--out", str(folder)]
+    words += [*(["--valid", f"{valid:g}"] if valid else []), *(["--init", str(init)] if init else [])]
+    tables = {
+        "method_options": "method.",
+        "network_options": "network.",
+        "backbone_options": "backbone.",
+        "lr_scale": "lr.",
+    }
+    for name, value in options.items():
+        for key, entry in value.items() if name in tables else [(name, value)]:
+            text = str(entry).lower() if isinstance(entry, bool) else str(entry)
+            words += ["--set", f"{tables.get(name, '')}{key}={text}"]
+    return shlex.join(words)
 
 
 def _was_cached(folder: Path) -> bool:

@@ -141,7 +141,7 @@ def test_import_is_light():
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
-    assert set(sarb.data.__all__) == {"DATASETS", "Data", "Dataset", "load"}
+    assert set(sarb.data.__all__) == {"DATASETS", "Data", "Dataset", "load", "reader_name"}
 
 
 def test_the_built_in_set_wins_over_a_folder_of_its_name(tmp_path, monkeypatch):
