@@ -213,14 +213,14 @@ def test_report_is_written_anew(trained: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_row_and_set_reach_the_configuration(squares: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code = run(
         monkeypatch, "train", "--data", squares / "labels.csv", "-o", "encoding=binary", "--row", "Ours w/ SAM",
-        "--out", tmp_path / "run", "-q", *TRAIN, "--set", "method.alpha=0.3", "--set", "lr.csrl=0.5",
+        "--out", tmp_path / "run", "-q", *TRAIN, "--set", "method.alpha=0.3", "--set", "lr.sd=0.5",
         "--set", "weight_decay=0",
     )  # fmt: skip
     assert code == 0
     settings = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]
     assert settings["network_options"]["csrl"] == "sam"
     assert settings["method_options"]["alpha"] == 0.3
-    assert settings["lr_scale"]["csrl"] == 0.5
+    assert settings["lr_scale"]["sd"] == 0.5
     assert settings["weight_decay"] == 0
 
 

@@ -151,3 +151,16 @@ def test_to_moves_every_tensor():
     moved = batch.to(torch.device("meta"))
     assert {t.device.type for t in (moved.images, moved.labels, moved.index, *moved.views)} == {"meta"}
     assert moved.frozen and moved.failures == batch.failures
+
+
+def test_cached_maps_are_mirrored_by_seed_epoch_and_index_only():
+    maps = np.random.default_rng(0).normal(size=(40, 2, 3, 4)).astype(np.float16)
+    source = CachedMaps(maps, np.zeros((40, 1), np.int8), flip_seed=3)
+    plain = maps.astype(np.float32)
+    whole = source[[(1, index) for index in range(40)]].images.numpy()
+    mirrored = [bool((whole[i] == plain[i, :, :, ::-1]).all()) for i in range(40)]
+    assert all(mirrored[i] or (whole[i] == plain[i]).all() for i in range(40))
+    assert 8 < sum(mirrored) < 32
+    assert (source[[(1, 7), (1, 3)]].images.numpy() == whole[[7, 3]]).all()
+    other = source[[(2, index) for index in range(40)]].images.numpy()
+    assert not (other == whole).all()

@@ -85,6 +85,6 @@ def test_start_from_moves_category_rows_by_name() -> None:
 def test_start_from_another_network_takes_the_backbone() -> None:
     pooled = make(network="pooled", network_options={})
     new = make(seed=1)
-    assert "fresh: classifier, csrl, graph, project, words" in start_from(new, pooled)
+    assert "fresh: classifier, graph, project, sd, words" in start_from(new, pooled)
     for key, value in pooled.network.backbone.state_dict().items():
         assert np.array_equal(value.numpy(), new.network.backbone.state_dict()[key].numpy())

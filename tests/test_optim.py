@@ -73,7 +73,7 @@ def test_every_trainable_parameter_is_in_exactly_one_group():
     frozen = {id(parameter) for parameter in method.parameters() if not parameter.requires_grad}
     assert sorted(grouped) == sorted(trainable) and frozen and not frozen & set(grouped)
     assert [group["part"] for group in groups].count("backbone") == 1
-    assert {group["part"] for group in groups} == set(PARTS)
+    assert {group["part"] for group in groups} == set(PARTS) - {"sam"}
 
 
 def test_alpha_and_beta_are_the_blend_group_without_weight_decay():
@@ -86,11 +86,11 @@ def test_alpha_and_beta_are_the_blend_group_without_weight_decay():
 
 def test_fixed_coefficients_make_no_group():
     parts = [group["part"] for group in parameter_groups(sarb_method(learnable=False), 0.1, {}, 0.01)]
-    assert "blend" not in parts and "csrl" in parts
+    assert "blend" not in parts and "sd" in parts
 
 
 def test_learning_rate_by_part():
-    scale = {"blend": 0.1, "csrl": 3.0, "backbone": 0.0}
+    scale = {"blend": 0.1, "sd": 3.0, "backbone": 0.0}
     for group in parameter_groups(sarb_method(), 0.2, scale, 0.0):
         expected = 0.2 * scale.get(group["part"], 1.0)
         assert group["lr"] == pytest.approx(expected) and group["base_lr"] == pytest.approx(expected)
@@ -112,7 +112,7 @@ def test_the_optimisers_take_the_groups(name):
 
 
 def test_part_of():
-    assert part_of("network.csrl.image.weight") == "csrl"
+    assert part_of("network.sd.image.weight") == "sd"
     assert part_of("network.backbone.stage1.0.weight") == "backbone"
     assert part_of("ilrb.alpha") == "blend"
 

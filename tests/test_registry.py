@@ -35,7 +35,6 @@ def test_a_wrong_name_lists_the_right_ones():
     assert str(error.value) == "unknown network 'sgrl'. Did you mean 'ssgrl'? Available: pooled, ssgrl"
 
 
-
 @pytest.mark.parametrize(
     "code",
     [

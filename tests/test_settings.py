@@ -135,9 +135,9 @@ def test_plain_keys_of_a_section_belong_to_the_recipes_own_choice(recipe):
 
 
 def test_learning_rates_of_the_parts(recipe):
-    file = recipe("[lr]\nblend = 0.1\ncsrl = 0.5\n[lr.ssgrl]\ncsrl = 0.05\n")
-    assert resolve(file).lr_scale == {"blend": 0.1, "csrl": 0.05}
-    assert resolve(file, lr_scale={"csrl": 2.0}).lr_scale == {"blend": 0.1, "csrl": 2.0}
+    file = recipe("[lr]\nblend = 0.1\nsd = 0.5\n[lr.ssgrl]\nsd = 0.05\n")
+    assert resolve(file).lr_scale == {"blend": 0.1, "sd": 0.05}
+    assert resolve(file, lr_scale={"sd": 2.0}).lr_scale == {"blend": 0.1, "sd": 2.0}
 
 
 def test_numbers_and_paths_come_in_the_declared_type(recipe, tmp_path):
@@ -208,7 +208,7 @@ def test_a_value_where_a_table_belongs_is_a_config_error(recipe, text):
 
 @pytest.mark.parametrize("value", ["fast", -1.0, True])
 def test_a_learning_rate_factor_is_a_number(value):
-    assert "csrl" in problems("small", lr_scale={"csrl": value})[0]
+    assert "sd" in problems("small", lr_scale={"sd": value})[0]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -239,7 +239,7 @@ def test_option_names():
         ("method.contrastive=none", ("method", "contrastive", None)),
         ("backbone.weights=/data/resnet101.pth", ("backbone", "weights", "/data/resnet101.pth")),
         ("words=a=b.txt", ("train", "words", "a=b.txt")),
-        (" lr.csrl = 0.1", ("lr", "csrl", 0.1)),
+        (" lr.sd = 0.1", ("lr", "sd", 0.1)),
     ],
 )
 def test_parse_assignment(text, expected):

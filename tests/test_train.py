@@ -20,7 +20,7 @@ from sarb.registry import METHODS
 
 OPTIONS: dict[str, Any] = {
     "recipe": "small", "backbone": "tiny", "image_size": 64, "batch_size": 8, "lr": 2e-3, "progress": False,
-    "epochs": 3,     "network_options": {"dim": 16, "hidden": 8}, "method_options": {"start": 1, "refresh": 1},
+    "epochs": 3, "network_options": {"csrl": "sd", "dim": 16, "hidden": 8}, "method_options": {"start": 1, "refresh": 1},
 }  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def test_the_graph_is_counted_on_partial_training_labels_only(squares_data: sarb
 
 
 def test_cached_and_uncached_training_agree_to_fp16_rounding(squares_data: sarb.Data) -> None:
-    with_cache = fit(squares_data.train, cache=True, method="partial_bce", method_options={})
+    with_cache = fit(squares_data.train, cache=True, flip=False, method="partial_bce", method_options={})
     without = fit(squares_data.train, cache=False, method="partial_bce", method_options={})
     a, b = (sarb.predict(model, squares_data.test).logits for model in (with_cache, without))
     assert np.abs(a - b).max() < 0.05
@@ -300,3 +300,21 @@ def test_sarb_refuses_impossible_numbers(squares_data: sarb.Data) -> None:
     with pytest.raises(ConfigError) as caught:
         fit(squares_data.train, method_options={"refresh": 0, "prototypes": 0})
     assert len(caught.value.problems) == 2
+
+
+def test_few_images_get_more_epochs_unless_a_number_was_asked_for(squares_data: sarb.Data, tmp_path: Path) -> None:
+    options = {**OPTIONS, "method": "partial_bce", "method_options": {}, "min_steps": 12}
+    asked = options.pop("epochs")
+    (tmp_path / "recipe.toml").write_text("[train]\nepochs = 1\naugment = false\n[network.ssgrl]\ncsrl = 'sam'\n")
+    options["recipe"] = tmp_path / "recipe.toml"
+    sarb.fit(squares_data.train, out=tmp_path / "grown", **options)
+    assert len(rows(tmp_path / "grown")) == 3  # 36 images in batches of 8 are 5 steps: 12 steps take 3 epochs
+    del options["min_steps"]
+    sarb.fit(squares_data.train, out=tmp_path / "asked", epochs=asked, **options)
+    assert len(rows(tmp_path / "asked")) == asked
+
+
+def test_blending_can_start_at_a_share_of_the_epochs(squares_data: sarb.Data, tmp_path: Path) -> None:
+    options = {"start": 0.5, "refresh": 0.25}
+    fit(squares_data.train.hide(0.5, 0), out=tmp_path / "run", epochs=4, method_options=options)
+    assert [float(row["completed_ilrb"]) > 0 for row in rows(tmp_path / "run")] == [False, False, True, True]

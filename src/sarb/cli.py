@@ -98,7 +98,7 @@ def train(
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", help="Any setting, e.g. method.alpha=0.3, network.csrl=sam, lr.csrl=0.1.", metavar="NAME=VALUE"
+            "--set", help="Any setting, e.g. method.alpha=0.3, network.csrl=sam, lr.sd=0.1.", metavar="NAME=VALUE"
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,

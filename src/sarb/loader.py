@@ -105,18 +105,23 @@ class Pictures(TorchDataset[Batch]):
 
 
 class CachedMaps(TorchDataset[Batch]):
-    """Batches from cached activations (N, c, h, w); one view, no augmentation.
+    """Batches from cached activations (N, c, h, w); one view per image, mirrored at random on request.
 
     Args:
         activations: of all images of a data set.
         labels: (n, C) of the images used here.
         rows: (n,) their rows in ``activations``; all of them when left out.
+        flip_seed: mirror every second map at random, by seed, epoch and index; None never does.
     """
 
     def __init__(
-        self, activations: NDArray[np.float16], labels: NDArray[np.int8], rows: NDArray[np.int64] | None = None
+        self,
+        activations: NDArray[np.float16],
+        labels: NDArray[np.int8],
+        rows: NDArray[np.int64] | None = None,
+        flip_seed: int | None = None,
     ) -> None:
-        self.activations, self.labels = activations, labels
+        self.activations, self.labels, self.flip_seed = activations, labels, flip_seed
         self.rows = np.arange(len(labels)) if rows is None else rows
 
     def __len__(self) -> int:
@@ -126,6 +131,12 @@ class CachedMaps(TorchDataset[Batch]):
         """Return the batch of these images, as float32."""
         index = np.array([position for _, position in keys], dtype=np.int64)
         activations = torch.from_numpy(self.activations[self.rows[index]].astype(np.float32))
+        if self.flip_seed is not None:
+            epoch = keys[0][0]
+            mirrored = np.random.default_rng([self.flip_seed, epoch, 1]).random(len(self))[index] < 0.5
+            activations = torch.where(
+                torch.from_numpy(mirrored)[:, None, None, None], activations.flip(-1), activations
+            )
         labels = torch.from_numpy(self.labels[index])
         return Batch(activations, labels, torch.from_numpy(index), frozen=True)
 

@@ -17,7 +17,7 @@ from sarb.registry import BACKBONES, METHODS, NETWORKS, find
 RECIPES = Path(__file__).parent / "recipes"
 #: parts of a method with a learning rate of their own: children of the network, the layer of the classifier that all
 #: categories share ("join"), and the coefficients α and β ("blend")
-PARTS = ("backbone", "project", "words", "csrl", "graph", "join", "classifier", "blend")
+PARTS = ("backbone", "project", "words", "sd", "sam", "graph", "join", "classifier", "blend")
 SECTIONS = ("train", "method", "network", "backbone", "lr", "data")
 CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "adamw"),
@@ -27,8 +27,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "graph_counts": ("known", "plain"),
 }
 AT_LEAST: dict[str, float] = {
-    "epochs": 1, "batch_size": 1, "image_size": 32, "lr": 0, "weight_decay": 0, "warmup": 0, "clip": 0, "workers": 0,
-    "graph_smoothing": 0, "patience": 1,
+    "epochs": 1, "min_steps": 0, "batch_size": 1, "image_size": 32, "lr": 0, "weight_decay": 0, "warmup": 0, "clip": 0,
+    "workers": 0, "graph_smoothing": 0, "patience": 1,
 }  # fmt: skip
 
 
@@ -37,12 +37,13 @@ class Settings:
     """All that decides a run besides its data. The defaults are the paper's.
 
     Attributes:
-        lr_scale: factor of the learning rate per part (``backbone``, ``project``, ``csrl``, ``graph``, ``classifier``,
-            ``words``, ``blend`` for α and β).
+        min_steps: train more epochs than ``epochs`` where the data are too few to give this many steps.
+        lr_scale: factor of the learning rate per part, see ``PARTS``.
         warmup: epochs in which the learning rate grows from 0.
         clip: largest gradient norm, 0 for none.
         cache: use the feature cache; None uses it on a CPU whenever nothing speaks against it.
         augment: the paper's crops and flips.
+        flip: mirror cached maps at random; nearly, but not quite, what the network makes of mirrored images.
         graph_smoothing: κ of the co-occurrence graph.
         precision: ``no`` (fp32), ``fp16`` or ``bf16`` (GPUs only).
     """
@@ -51,6 +52,7 @@ class Settings:
     network: str = "ssgrl"
     backbone: str = "efficientnet_lite0"
     epochs: int = 20
+    min_steps: int = 0
     batch_size: int = 16
     lr: float = 1e-5
     image_size: int = 448
@@ -64,6 +66,7 @@ class Settings:
     words: str | None = None
     cache: bool | None = None
     augment: bool = True
+    flip: bool = False
     workers: int = 0
     precision: str = "no"
     device: str = "auto"
@@ -147,6 +150,8 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
     }
     options["lr_scale"] = {**section(content, "lr", names["network"]), **given.pop("lr_scale", {})}
     values = {**train, **section({"train": content.get("train", {})}, "train", names["network"], ""), **given, **names}
+    if "epochs" in given:
+        values["min_steps"] = given.get("min_steps", 0)  # a number of epochs that was asked for is kept
     if values.get("words") is not None:
         values["words"] = str(values["words"])
     problems = _check_tables(content) + _check_values(values) + _check_names(names, options) + _check_scale(options)

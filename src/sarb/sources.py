@@ -77,12 +77,15 @@ class Sources:
             )
 
         stored = activations(split.whole)  # of the whole set, so that another split needs no other cache
-        train = CachedMaps(stored, split.train.labels.values, split.rows)
+        plain = CachedMaps(stored, split.train.labels.values, split.rows)
+        train = plain
+        if settings.flip:
+            train = CachedMaps(stored, split.train.labels.values, split.rows, flip_seed=settings.seed)
         if len(split.held) or not len(split.valid):
             valid = CachedMaps(stored, split.valid.labels.values, split.held)
         else:
             valid = CachedMaps(activations(split.valid), split.valid.labels.values)
-        return cls(train, train, valid, True)
+        return cls(train, plain, valid, True)
 
 
 def use_cache(settings: Settings, method: Method, device: torch.device) -> bool:

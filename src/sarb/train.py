@@ -6,7 +6,7 @@ import copy
 import math
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,7 @@ def fit(
     training = _Training(train, settings, valid, init, talk)
     folder = Path(out) if out is not None else None
     config = {
-        "settings": settings.as_dict(),
+        "settings": training.settings.as_dict(),
         "data": {"name": train.name, "images": len(train), "known_share": train.labels.known_share,
                  "labels": train.labels.fingerprint(), "valid_images": len(training.split.valid), **(record or {})},
         "categories": list(train.categories), "versions": versions(),
@@ -128,12 +128,15 @@ class _Training:
     ) -> None:
         from accelerate import Accelerator
 
-        self.settings, self.talk, self.state = settings, talk, _State()
+        self.talk, self.state = talk, _State()
         self.accelerator = Accelerator(cpu=settings.device == "cpu", mixed_precision=settings.precision)
         self.device = self.accelerator.device
         torch.manual_seed(settings.seed)
         self.split = Split.of(train, valid, settings.seed)
-        self.model = _make_model(self.split.train, settings)
+        steps = -(-len(self.split.train) // (settings.batch_size * self.accelerator.num_processes))
+        epochs = max(settings.epochs, -(-settings.min_steps // max(1, steps)))
+        self.settings = settings = replace(settings, epochs=epochs)
+        self.model = _make_model(self.split.train, settings, talk)
         if init is not None:
             talk.say(start_from(self.model, init if isinstance(init, Model) else load_model(init)))
         try:
@@ -143,6 +146,7 @@ class _Training:
         except TypeError as error:
             raise ConfigError([f"method '{settings.method}': {error}"]) from error
         self.method.to(self.device)
+        self.method.epochs = settings.epochs
         self.method.prepare(self.split.train.labels)
         self.sources = Sources.of(self.split, self.model, self.method, settings, self.device, talk)
         if init is None:
@@ -291,7 +295,7 @@ def _step_rows(state: _State) -> list[dict[str, Any]]:
     return [{"step": step, "epoch": step // count, "loss": loss} for step, loss in enumerate(state.steps)]
 
 
-def _make_model(train: Dataset, settings: Settings) -> Model:
+def _make_model(train: Dataset, settings: Settings, talk: Progress) -> Model:
     """A fresh model for these categories, its graph counted on the known training labels."""
     config = settings.network_config()
     graph = torch.from_numpy(train.labels.cooccurrence(settings.graph_smoothing, settings.graph_counts)).float()
@@ -300,6 +304,9 @@ def _make_model(train: Dataset, settings: Settings) -> Model:
         from sarb.data.words import word_vectors
 
         vectors, found = word_vectors(settings.words, train.categories)
+        if not found.all():
+            missing = [name for name, known in zip(train.categories, found, strict=True) if not known]
+            talk.say(f"{settings.words}: no vector for {', '.join(missing[:10])}: {len(missing)} learned instead")
         words = (torch.from_numpy(vectors), torch.from_numpy(found))
         config["network_options"] = {**config["network_options"], "word_dim": vectors.shape[1]}
     network = build_network(

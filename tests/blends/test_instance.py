@@ -146,3 +146,9 @@ def test_partner_is_seeded_and_every_other_image_is_equally_likely():
 def test_single_image_gets_itself():
     assert random_partner(1).tolist() == [0]
     assert random_partner(0).tolist() == []
+
+
+def test_a_completed_entry_has_the_weight_asked_for() -> None:
+    labels = torch.tensor([[0, 1], [1, 0]])
+    _, targets = InstanceBlend(weight=0.25)(torch.randn(2, 2, 3), Targets.of(labels), torch.tensor([1, 0]))
+    assert targets.weight.tolist() == [[0.25, 1.0], [1.0, 0.25]]

@@ -217,3 +217,10 @@ def test_half_precision_keeps_its_type_and_clamp_returns_beta():
         blend.beta.fill_(-2)
     blend.clamp_()
     assert blend.beta.item() == pytest.approx(0.01)
+
+
+def test_a_completed_entry_has_the_weight_asked_for() -> None:
+    blend = PrototypeBlend(2, 3, prototypes=1, weight=0.25)
+    blend.fit(torch.randn(4, 3), torch.tensor([0, 0, 1, 1]))
+    _, targets = blend(torch.randn(2, 2, 3), Targets.of(torch.tensor([[0, 1], [-1, 0]])))
+    assert targets.weight.tolist() == [[0.25, 1.0], [1.0, 0.25]]

@@ -16,16 +16,22 @@ from sarb.model import build_network
 from sarb.registry import METHODS, NETWORKS, find
 
 C, SIZE = 4, 64
-NETWORK_OPTIONS: dict[str, dict[str, Any]] = {"ssgrl": {"dim": 16, "hidden": 8}, "pooled": {}}
+#: what is built of each network; SSGRL in both its forms
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "ssgrl": ("ssgrl", {"dim": 16, "hidden": 8, "csrl": "sd"}),
+    "ssgrl-sam": ("ssgrl", {"dim": 16, "csrl": "sam"}),
+    "pooled": ("pooled", {}),
+}
 METHOD_OPTIONS: dict[str, dict[str, Any]] = {"sarb": {"start": 1, "refresh": 1, "prototypes": 3}, "partial_bce": {}}
 TRAINING: dict[str, Any] = {
     "recipe": "small", "backbone": "tiny", "image_size": 64, "batch_size": 8, "lr": 2e-3, "seed": 1, "progress": False,
 }  # fmt: skip
-PAIRS = [(network, method) for network in NETWORKS for method in METHODS]
+PAIRS = [(variant, method) for variant in VARIANTS for method in METHODS]
 
 
 def possible(network: str, method: str) -> bool:
-    return find("method", METHODS, method).needs <= find("network", NETWORKS, network).stages
+    needs: frozenset[str] = find("method", METHODS, method).needs
+    return needs <= find("network", NETWORKS, VARIANTS[network][0]).stages
 
 
 POSSIBLE = [pair for pair in PAIRS if possible(*pair)]
@@ -34,9 +40,8 @@ IMPOSSIBLE = [pair for pair in PAIRS if not possible(*pair)]
 
 def make(network: str, method: str, categories: int = C) -> Method:
     torch.manual_seed(0)
-    made = build_network(
-        categories, network=network, backbone="tiny", network_options=NETWORK_OPTIONS[network], weights=None
-    )
+    name, options = VARIANTS[network]
+    made = build_network(categories, network=name, backbone="tiny", network_options=options, weights=None)
     built: Method = find("method", METHODS, method)(made, **METHOD_OPTIONS[method])
     return built
 
@@ -57,7 +62,9 @@ def start_blending(method: Method, batch: Batch, epoch: int = 1) -> None:
     method.train()
 
 
-def test_there_is_an_impossible_pair_to_test() -> None:
+def test_every_network_and_an_impossible_pair_are_covered() -> None:
+    assert {name for name, _ in VARIANTS.values()} == set(NETWORKS)
+    assert set(METHOD_OPTIONS) == set(METHODS)
     assert ("pooled", "sarb") in IMPOSSIBLE
 
 
@@ -160,15 +167,17 @@ class TestPair:
 class TestTrained:
     def fit(self, data: sarb.Data, network: str, method: str, out: Path | None = None, **more: Any) -> sarb.Model:
         return sarb.fit(
-            data.train.hide(0.6, 0), network=network, method=method, out=out,
-            network_options=NETWORK_OPTIONS[network], method_options=METHOD_OPTIONS[method],
+            data.train.hide(0.6, 0), network=VARIANTS[network][0], method=method, out=out,
+            network_options=VARIANTS[network][1], method_options=METHOD_OPTIONS[method],
             **{**TRAINING, "epochs": 4, **more},
         )  # fmt: skip
 
     def test_loss_falls(self, squares_data: sarb.Data, tmp_path: Path, network: str, method: str) -> None:
         import csv
 
-        self.fit(squares_data, network, method, tmp_path / "run", epochs=8, backbone_options={"train_stages": 3})
+        self.fit(
+            squares_data, network, method, tmp_path / "run", epochs=8, lr=2e-2, backbone_options={"train_stages": 3}
+        )
         rows = list(csv.DictReader((tmp_path / "run" / "log.csv").open()))
         assert float(rows[-1]["loss_cls"]) < 0.9 * float(rows[0]["loss_cls"])
 

@@ -12,7 +12,7 @@ from sarb.labels import Targets
 class InstanceBlend(nn.Module):
     """Eq. 3–4, where category c is unknown in image n and present in its partner m; all else passes untouched.
 
-        f̂_nc = α f_nc + (1 − α) f_mc        ŷ_nc = 1 − α, with weight 1
+        f̂_nc = α f_nc + (1 − α) f_mc        ŷ_nc = 1 − α, with its own weight
 
     Gradients flow to both representations and, through representation and soft label, to α.
 
@@ -21,6 +21,7 @@ class InstanceBlend(nn.Module):
         learnable: a parameter, else a constant that is saved all the same.
         per_category: number of categories for one α each (the paper's matrix form); one α for all by default.
         detach_label: let the soft label teach α nothing.
+        weight: of a completed entry in the loss (paper: 1, as a known one has).
 
     Attributes:
         alpha: () or (C,), the stored coefficient.
@@ -30,11 +31,16 @@ class InstanceBlend(nn.Module):
     alpha: Tensor
 
     def __init__(
-        self, alpha: float = 0.5, learnable: bool = True, per_category: int | None = None, detach_label: bool = False
+        self,
+        alpha: float = 0.5,
+        learnable: bool = True,
+        per_category: int | None = None,
+        detach_label: bool = False,
+        weight: float = 1.0,
     ) -> None:
         super().__init__()
         add_coefficient(self, "alpha", alpha, learnable, per_category)
-        self.detach_label = detach_label
+        self.detach_label, self.weight = detach_label, weight
         self.completed = torch.tensor(0)
 
     def forward(self, reps: Tensor, targets: Targets, partner: Tensor) -> tuple[Tensor, Targets]:
@@ -48,7 +54,7 @@ class InstanceBlend(nn.Module):
         soft = 1 - (alpha.detach() if self.detach_label else alpha)
         return (
             torch.where(chosen[..., None], blended.to(reps.dtype), reps),
-            Targets(torch.where(chosen, soft.to(value.dtype), value), weight.masked_fill(chosen, 1)),
+            Targets(torch.where(chosen, soft.to(value.dtype), value), weight.masked_fill(chosen, self.weight)),
         )
 
     def clamp_(self) -> None:

@@ -13,7 +13,7 @@ from sarb.labels import Targets
 class PrototypeBlend(nn.Module):
     """Eq. 9–10, for one random unknown category c of each image and one random prototype k of it.
 
-        f̃_nc = β f_nc + (1 − β) p_ck        ỹ_nc = 1 − β, with weight 1
+        f̃_nc = β f_nc + (1 − β) p_ck        ỹ_nc = 1 − β, with its own weight
 
     c is uniform over the unknown categories that have prototypes, k uniform over the prototypes of c, both drawn
     per image. An image without such a category passes untouched. Before the first :meth:`fit` that is every image.
@@ -26,6 +26,7 @@ class PrototypeBlend(nn.Module):
         learnable: a parameter, else a constant that is saved all the same.
         per_category: one β per category (the paper's matrix form); one β for all by default.
         detach_label: let the soft label teach β nothing.
+        weight: of a completed entry in the loss (paper: 1, as a known one has).
 
     Attributes:
         beta: () or (C,), the stored coefficient.
@@ -47,12 +48,13 @@ class PrototypeBlend(nn.Module):
         learnable: bool = True,
         per_category: bool = False,
         detach_label: bool = False,
+        weight: float = 1.0,
     ) -> None:
         super().__init__()
         add_coefficient(self, "beta", beta, learnable, categories if per_category else None)
         self.register_buffer("centers", torch.zeros(categories, prototypes, dim))
         self.register_buffer("counts", torch.zeros(categories, dtype=torch.long))
-        self.detach_label = detach_label
+        self.detach_label, self.weight = detach_label, weight
         self.completed = torch.tensor(0)
 
     @torch.no_grad()
@@ -87,7 +89,7 @@ class PrototypeBlend(nn.Module):
         soft = 1 - (beta.detach() if self.detach_label else beta)
         return (
             torch.where(chosen[..., None], blended[:, None].to(reps.dtype), reps),
-            Targets(torch.where(chosen, soft[:, None].to(value.dtype), value), weight.masked_fill(chosen, 1)),
+            Targets(torch.where(chosen, soft[:, None].to(value.dtype), value), weight.masked_fill(chosen, self.weight)),
         )
 
     def _draw(self, weight: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor, Tensor]:

@@ -49,13 +49,13 @@ class Method(nn.Module):
         if isinstance(positive_weight, str) and positive_weight != "balanced":
             raise ConfigError([f"method.positive_weight is a number or 'balanced', got '{positive_weight}'"])
         self.network, self.form, self.imbalance = network, form, positive_weight
-        self.epoch, self.position = 0, 0.0
+        self.epoch, self.epochs, self.position = 0, 0, 0.0
         self.positive_weight: Tensor
         weight = float(positive_weight) if isinstance(positive_weight, (int, float)) else 1.0
         self.register_buffer("positive_weight", torch.full((network.categories,), weight))
 
     def prepare(self, labels: LabelMatrix) -> None:
-        """Look at the known training labels once, before the first epoch."""
+        """Look at the known training labels once, before the first epoch; ``self.epochs`` is known by then."""
         if self.imbalance == "balanced":
             ratio = torch.from_numpy((labels.negatives + 1) / (labels.positives + 1))
             self.positive_weight.copy_(ratio.sqrt().clamp(1, 10))

@@ -30,8 +30,10 @@ class SARB(Method):
         per_category: one α and β per category instead of one scalar each.
         detach_label: let α and β learn from the features only, not from the soft label 1−α.
         prototypes: K.
-        start: first epoch (from 0) with blending.
-        refresh: epochs between two computations of the prototypes, counted from ``start``.
+        start: first epoch (from 0) with blending; a number between 0 and 1 is a share of all epochs.
+        refresh: epochs between two computations of the prototypes, counted from ``start``; or a share of all epochs.
+        ilrb_weight: weight of an entry completed by ILRB in the loss (paper: 1).
+        plrb_weight: the same for PLRB.
         contrastive: λ; None is 0.05 with PLRB and 0 without, because the loss exists to make prototypes compact.
         contrastive_form: ``"balanced"`` (authors' code) or ``"paper"`` (literal).
         without_positives: ``"none"`` or ``"all"``, see :func:`sarb.losses.contrastive`.
@@ -54,8 +56,10 @@ class SARB(Method):
         per_category: bool = False,
         detach_label: bool = False,
         prototypes: int = 10,
-        start: int = 5,
-        refresh: int = 5,
+        start: float = 5,
+        refresh: float = 5,
+        ilrb_weight: float = 1.0,
+        plrb_weight: float = 1.0,
         contrastive: float | None = None,
         contrastive_form: str = "balanced",
         without_positives: str = "none",
@@ -64,33 +68,42 @@ class SARB(Method):
         positive_weight: float | str | None = None,
     ) -> None:
         super().__init__(network, form=form, positive_weight=positive_weight)
+        least = {"start": (start, 0), "refresh": (refresh, 0.01), "prototypes": (prototypes, 1)}
+        least |= {"ilrb_weight": (ilrb_weight, 0), "plrb_weight": (plrb_weight, 0)}
         problems = [
-            f"method.{name} must be at least 1, got {value}"
-            for name, value in (("refresh", refresh), ("prototypes", prototypes))
-            if value < 1
+            f"method.{key} must be at least {low}, got {value}" for key, (value, low) in least.items() if value < low
         ]
         if problems:
             raise ConfigError(problems)
         categories = network.categories
-        self.ilrb = (
-            InstanceBlend(alpha, learnable, categories if per_category else None, detach_label) if ilrb else None
-        )
-        self.plrb = (
-            PrototypeBlend(categories, network.dim, prototypes, beta, learnable, per_category, detach_label)
-            if plrb
-            else None
-        )
+        shared = {"learnable": learnable, "detach_label": detach_label}
+        self.ilrb = self.plrb = None
+        if ilrb:
+            self.ilrb = InstanceBlend(
+                alpha, per_category=categories if per_category else None, weight=ilrb_weight, **shared
+            )
+        if plrb:
+            self.plrb = PrototypeBlend(
+                categories, network.dim, prototypes, beta, per_category=per_category, weight=plrb_weight, **shared
+            )
         self.start, self.refresh, self.ramp = start, refresh, ramp
         self.contrastive = (0.05 if plrb else 0.0) if contrastive is None else contrastive
         self.contrastive_form, self.without_positives = contrastive_form, without_positives
+        self.blending = False
         self.completed = {"ilrb": 0, "plrb": 0}
 
     def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
         """Compute the prototypes when they are due."""
         super().begin_epoch(epoch, loader)
         self.completed = {"ilrb": 0, "plrb": 0}
-        if self.plrb is not None and epoch >= self.start and (epoch - self.start) % self.refresh == 0:
+        self.blending = epoch >= self._epochs(self.start)
+        since = epoch - self._epochs(self.start)
+        if self.plrb is not None and self.blending and since % max(1, self._epochs(self.refresh)) == 0:
             self.plrb.fit(*self._positives(loader()))
+
+    def _epochs(self, number: float) -> int:
+        """A number of epochs, given as such or as a share of all."""
+        return round(number * self.epochs) if 0 < number < 1 else int(number)
 
     @torch.no_grad()
     def _positives(self, batches: Iterable[Batch]) -> tuple[Tensor, Tensor]:
@@ -114,7 +127,7 @@ class SARB(Method):
             ramp = min(1.0, self.position / self.ramp) if self.ramp > 0 else 1.0
             distance = contrastive(reps, targets, form=self.contrastive_form, without_positives=self.without_positives)
             terms["cst"] = self.contrastive * ramp * distance
-        if self.epoch >= self.start:
+        if self.blending:
             terms |= self._blended(reps, targets)
         return terms
 

@@ -39,7 +39,7 @@ class SSGRL(Network):
         initial: ``"random"`` (paper) or ``"informed"``, see ``networks/informed.py``.
     """
 
-    per_category: ClassVar[tuple[str, ...]] = ("classifier.category.", "csrl.mask.", "words.learned")
+    per_category: ClassVar[tuple[str, ...]] = ("classifier.category.", "sam.mask.", "words.learned")
     from_data: ClassVar[tuple[str, ...]] = ("cooccurrence", "words.given", "words.found")
 
     def __init__(
@@ -65,14 +65,15 @@ class SSGRL(Network):
         self.initial = initial
         self.grid, self.dim = grid, dim
         self.project = nn.Sequential(nn.Conv2d(backbone.width, dim, 1, bias=False), nn.BatchNorm2d(dim))
-        self.csrl: SemanticDecoupling | SemanticAttention
+        self.sd: SemanticDecoupling | None = None
+        self.sam: SemanticAttention | None = None
         self.words: CategoryWords | None = None
         if csrl == "sd":
             given, found = words if words is not None else (None, None)
             self.words = CategoryWords(categories, word_dim, given, found)
-            self.csrl = SemanticDecoupling(dim, self.words.given.shape[1], hidden)
+            self.sd = SemanticDecoupling(dim, self.words.given.shape[1], hidden)
         else:
-            self.csrl = SemanticAttention(dim, categories, normalise)
+            self.sam = SemanticAttention(dim, categories, normalise)
         self.graph = GatedGraph(dim, steps)
         self.classifier = ContextClassifier(categories, dim, dropout)
         self.cooccurrence: Tensor
@@ -90,14 +91,13 @@ class SSGRL(Network):
         with torch.no_grad():
             self.classifier.category.weight.normal_(std=0.1 / dim**0.5)
             self.classifier.category.bias.copy_(prior_logits(labels))
-            if isinstance(self.csrl, SemanticDecoupling):
-                self.csrl.score.weight.normal_(std=0.1 / self.csrl.score.in_features**0.5)
-                assert self.words is not None
-                self.csrl.word.weight.div_(self.words().std())
-            else:
-                self.csrl.mask.weight.normal_(std=0.1 / dim**0.5)
-                nn.init.dirac_(self.csrl.transform.weight)
-                self.csrl.transform.bias.zero_()  # type: ignore[union-attr]
+            if self.sd is not None and self.words is not None:
+                self.sd.score.weight.normal_(std=0.1 / self.sd.score.in_features**0.5)
+                self.sd.word.weight.div_(self.words().std())
+            if self.sam is not None:
+                self.sam.mask.weight.normal_(std=0.1 / dim**0.5)
+                nn.init.dirac_(self.sam.transform.weight)
+                self.sam.transform.bias.zero_()  # type: ignore[union-attr]
 
     def from_frozen(self, activations: Tensor) -> Tensor:
         """Frozen activations -> projected grid (B, D, H, W), at most ``grid`` wide."""
@@ -120,7 +120,11 @@ class SSGRL(Network):
         return reps
 
     def _attend(self, maps: Tensor) -> tuple[Tensor, Tensor]:
-        found: tuple[Tensor, Tensor] = self.csrl(maps) if self.words is None else self.csrl(maps, self.words())
+        if self.sam is not None:
+            found: tuple[Tensor, Tensor] = self.sam(maps)
+        else:
+            assert self.sd is not None and self.words is not None
+            found = self.sd(maps, self.words())
         return found
 
     def classify(self, features: Tensor) -> Tensor:
