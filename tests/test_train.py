@@ -20,7 +20,8 @@ from sarb.registry import METHODS
 
 OPTIONS: dict[str, Any] = {
     "recipe": "small", "backbone": "tiny", "image_size": 64, "batch_size": 8, "lr": 2e-3, "progress": False,
-    "epochs": 3, "network_options": {"csrl": "sd", "dim": 16, "hidden": 8}, "method_options": {"start": 1, "refresh": 1},
+    "epochs": 3, "network_options": {"csrl": "sd", "dim": 16, "hidden": 8},
+    "method_options": {"start": 1, "refresh": 1},
 }  # fmt: skip
 
 
