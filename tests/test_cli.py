@@ -143,6 +143,7 @@ def test_predict_skips_and_lists_bad_images_among_good_ones(
     [
         (["train", "--data", "demo", "--method", "sabr"], "Did you mean 'sarb'"),
         (["train", "--data", "demo", "--set", "method.alhpa=0.3"], "Did you mean 'alpha'"),
+        (["train", "--data", "demo", "--set", "method.alpha=much"], "method.alpha must be float, got 'much'"),
         (["train", "--data", "demo", "--set", "metod.alpha=0.3"], "Did you mean 'method'"),
         (["train", "--data", "demo", "--row", "Ours with SAM"], "Did you mean 'Ours w/ SAM'"),
         (["train", "nosuch", "--data", "demo"], "unknown recipe 'nosuch'"),

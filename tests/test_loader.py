@@ -164,3 +164,12 @@ def test_cached_maps_are_mirrored_by_seed_epoch_and_index_only():
     assert (source[[(1, 7), (1, 3)]].images.numpy() == whole[[7, 3]]).all()
     other = source[[(2, index) for index in range(40)]].images.numpy()
     assert not (other == whole).all()
+
+
+def test_loading_leaves_the_global_generator_alone():
+    source = CachedMaps(np.zeros((6, 1, 1, 1), np.float16), np.zeros((6, 1), np.int8))
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    assert len(list(make_loader(source, Batches(6, 2)))) == 3
+    assert torch.equal(torch.rand(3), expected)

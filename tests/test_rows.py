@@ -4,7 +4,7 @@ import pytest
 
 from sarb.registry import METHODS, NETWORKS
 from sarb.rows import ROWS
-from sarb.settings import option_names, resolve
+from sarb.settings import option_types, resolve
 
 ABLATION = {
     "SSGRL", "Ours", "Ours w/ SD", "Ours w/ SAM", "Ours ILRB", "Ours PLRB", "Ours ILRB fixed alpha",
@@ -23,8 +23,8 @@ def test_the_rows_of_the_paper_are_there_by_name():
 def test_every_row_can_be_trained(name):
     row = ROWS[name]
     assert row.network in NETWORKS and row.method in METHODS
-    assert set(row.network_options) <= set(option_names("network", row.network))
-    assert set(row.method_options) <= set(option_names("method", row.method))
+    assert set(row.network_options) <= set(option_types("network", row.network))
+    assert set(row.method_options) <= set(option_types("method", row.method))
     settings = resolve(
         "small",
         network=row.network,

@@ -3,7 +3,7 @@
 import pytest
 
 from sarb.errors import ConfigError
-from sarb.settings import Settings, option_names, parse_assignment, read_recipe, recipe_names, resolve
+from sarb.settings import Settings, option_types, parse_assignment, read_recipe, recipe_names, resolve
 
 PAPER = ("coco2014", "vg200", "voc2007")
 
@@ -216,11 +216,11 @@ def test_a_learning_rate_is_finite(value):
     assert "lr" in problems("small", lr=value)[0]
 
 
-def test_option_names():
-    assert {"alpha", "beta", "start", "refresh", "form"} <= set(option_names("method", "sarb"))
-    assert set(option_names("method", "partial_bce")) == {"form", "positive_weight"}
-    assert {"csrl", "dim", "steps"} <= set(option_names("network", "ssgrl"))
-    assert set(option_names("backbone", "tiny")) == {"weights", "train_stages", "frozen_norms"}
+def test_option_types():
+    assert {"alpha", "beta", "start", "refresh", "form"} <= set(option_types("method", "sarb"))
+    assert set(option_types("method", "partial_bce")) == {"form", "positive_weight"}
+    assert {"csrl", "dim", "steps"} <= set(option_types("network", "ssgrl"))
+    assert set(option_types("backbone", "tiny")) == {"weights", "train_stages", "frozen_norms"}
 
 
 # --set

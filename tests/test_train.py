@@ -103,6 +103,15 @@ def test_cached_and_uncached_training_agree_to_fp16_rounding(squares_data: sarb.
     assert not np.array_equal(a, b)
 
 
+def test_building_the_cache_or_finding_it_gives_the_same_run(
+    squares_data: sarb.Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SARB_CACHE", str(tmp_path))
+    built, found = (fit(squares_data.train.hide(0.5, 0), epochs=2) for _ in range(2))
+    for key, value in built.network.state_dict().items():
+        assert torch.equal(value, found.network.state_dict()[key]), key
+
+
 def test_cache_refuses_augmentation(squares_data: sarb.Data) -> None:
     with pytest.raises(ConfigError, match="augmentation is on"):
         fit(squares_data.train, cache=True, augment=True)
@@ -239,6 +248,14 @@ def test_words_are_read_and_missing_names_are_learned(squares_data: sarb.Data, t
     assert model.network.words.found.tolist() == [False] + [True] * (len(names) - 1)
     again = sarb.load_model(tmp_path / "run")
     assert torch.equal(again.network.words(), model.network.words())
+
+
+def test_words_are_left_aside_by_a_network_without_them(
+    squares_data: sarb.Data, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"network": "pooled", "network_options": {}, "method": "partial_bce", "method_options": {}}
+    fit(squares_data.train, words=tmp_path / "none.txt", epochs=1, **{**options, "progress": True})
+    assert "network pooled uses no word vectors" in capsys.readouterr().err
 
 
 def test_a_data_set_can_validate(squares_data: sarb.Data, tmp_path: Path) -> None:

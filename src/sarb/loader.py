@@ -169,7 +169,11 @@ class Batches(Sampler[list[Key]]):
 
 def make_loader(source: Source, batches: Batches, workers: int = 0) -> DataLoader[Batch]:
     """A DataLoader whose every item is a whole batch."""
-    options: dict[str, Any] = {"num_workers": workers, "pin_memory": torch.cuda.is_available()}
+    # A generator of its own: a DataLoader draws from the global one otherwise, and whether a cache had to be built
+    # would change the run.
+    options: dict[str, Any] = {
+        "num_workers": workers, "pin_memory": torch.cuda.is_available(), "generator": torch.Generator(),
+    }  # fmt: skip
     if workers and isinstance(source, CachedMaps):
         options["num_workers"] = 0  # a gather from a memory map gains nothing from being sent between processes
     return DataLoader(source, sampler=batches, batch_size=None, **options)  # type: ignore[arg-type]

@@ -16,9 +16,12 @@ from torch import Tensor
 from sarb.data.images import EvalTransform
 from sarb.errors import ConfigError, SarbError
 from sarb.files import read_json, write_json
+from sarb.labels import LabelMatrix
 from sarb.networks.backbone import create_backbone
 from sarb.networks.base import Network
+from sarb.progress import Progress
 from sarb.registry import NETWORKS, find
+from sarb.settings import Settings, option_types
 
 if TYPE_CHECKING:
     from sarb.scores import Scores
@@ -126,6 +129,32 @@ def build_network(
     except TypeError as error:
         raise ConfigError([f"network '{network}': {error}"]) from error
     return made
+
+
+def new_model(labels: LabelMatrix, settings: Settings, talk: Progress) -> Model:
+    """A fresh model for these categories, its graph counted on the known training labels."""
+    config = settings.network_config()
+    graph = torch.from_numpy(labels.cooccurrence(settings.graph_smoothing, settings.graph_counts)).float()
+    words = None
+    if settings.words is not None and "word_dim" not in option_types("network", settings.network):
+        talk.say(f"network {settings.network} uses no word vectors: {settings.words} is not read")
+    elif settings.words is not None:
+        from sarb.data.words import word_vectors
+
+        vectors, found = word_vectors(settings.words, labels.categories)
+        if not found.all():
+            missing = [name for name, known in zip(labels.categories, found, strict=True) if not known]
+            talk.say(f"{settings.words}: no vector for {', '.join(missing[:10])}: {len(missing)} learned instead")
+        words = (torch.from_numpy(vectors), torch.from_numpy(found))
+        config["network_options"] = {**config["network_options"], "word_dim": vectors.shape[1]}
+    network = build_network(
+        len(labels.categories),
+        **config,
+        weights=settings.backbone_options.get("weights", "default"),
+        graph=graph,
+        words=words,
+    )
+    return Model(network, labels.categories, config)
 
 
 def load_model(path: str | Path) -> Model:

@@ -205,6 +205,10 @@ def _check_values(values: Mapping[str, Any]) -> list[str]:
 
 def _fits(value: Any, kind: str) -> bool:
     names = kind.split(" | ")
+    if value is None or "Any" in names:
+        return "None" in names or "Any" in names
+    if isinstance(value, Path):
+        return "str" in names
     if isinstance(value, bool):
         return "bool" in names
     if isinstance(value, int):
@@ -213,27 +217,36 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 def _check_names(names: Mapping[str, str], options: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Unknown method, network or backbone, and options they do not have."""
+    """Unknown method, network or backbone, options they do not have, and values of the wrong type."""
     registries = {"method": METHODS, "network": NETWORKS, "backbone": BACKBONES}
     problems = []
     for key, registry in registries.items():
         if names[key] not in registry:
             problems.append(unknown_name(key, names[key], registry))
             continue
-        known = option_names(key, names[key])
-        for option in options[f"{key}_options"]:
-            if option not in known:
-                problems.append(unknown_name(f"{key} option of {names[key]}:", option, known))
+        kinds = option_types(key, names[key])
+        for option, value in options[f"{key}_options"].items():
+            if option not in kinds:
+                problems.append(unknown_name(f"{key} option of {names[key]}:", option, kinds))
+            elif not _fits(value, kinds[option]):
+                problems.append(f"{key}.{option} must be {kinds[option]}, got {value!r}")
     return problems
 
 
-def option_names(kind: str, name: str) -> list[str]:
-    """Keyword options of a method, network or backbone."""
+def option_types(kind: str, name: str) -> dict[str, str]:
+    """Keyword options of a method, network or backbone with the types they are annotated with."""
     if kind == "backbone":
-        return ["weights", "train_stages", "frozen_norms"]
+        return {"weights": "str | None", "train_stages": "int | None", "frozen_norms": "bool"}
     made = find(kind, METHODS if kind == "method" else NETWORKS, name)
     parameters = inspect.signature(made).parameters.values()
-    return [parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+    return {p.name: _spelled(p.annotation) for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def _spelled(annotation: Any) -> str:
+    """An annotation as it was written; ``Any`` where there is none."""
+    if annotation is inspect.Parameter.empty:
+        return "Any"
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
 
 
 def parse_assignment(text: str) -> tuple[str, str, Any]:

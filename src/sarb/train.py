@@ -19,7 +19,7 @@ from sarb.errors import ConfigError, SarbError
 from sarb.loader import Batch, Batches, make_loader
 from sarb.methods.base import Method
 from sarb.metrics import evaluate as measure
-from sarb.model import Model, build_network, load_model, start_from
+from sarb.model import Model, load_model, new_model, start_from
 from sarb.optim import OPTIMIZERS, parameter_groups, schedule_factor
 from sarb.predict import infer
 from sarb.progress import Progress
@@ -136,7 +136,7 @@ class _Training:
         steps = -(-len(self.split.train) // (settings.batch_size * self.accelerator.num_processes))
         epochs = max(settings.epochs, -(-settings.min_steps // max(1, steps)))
         self.settings = settings = replace(settings, epochs=epochs)
-        self.model = _make_model(self.split.train, settings, talk)
+        self.model = new_model(self.split.train.labels, settings, talk)
         if init is not None:
             talk.say(start_from(self.model, init if isinstance(init, Model) else load_model(init)))
         try:
@@ -293,27 +293,3 @@ def _step_rows(state: _State) -> list[dict[str, Any]]:
     """Rows of ``steps.csv``; all epochs have the same number of steps."""
     count = len(state.steps) // state.epoch
     return [{"step": step, "epoch": step // count, "loss": loss} for step, loss in enumerate(state.steps)]
-
-
-def _make_model(train: Dataset, settings: Settings, talk: Progress) -> Model:
-    """A fresh model for these categories, its graph counted on the known training labels."""
-    config = settings.network_config()
-    graph = torch.from_numpy(train.labels.cooccurrence(settings.graph_smoothing, settings.graph_counts)).float()
-    words = None
-    if settings.words is not None:
-        from sarb.data.words import word_vectors
-
-        vectors, found = word_vectors(settings.words, train.categories)
-        if not found.all():
-            missing = [name for name, known in zip(train.categories, found, strict=True) if not known]
-            talk.say(f"{settings.words}: no vector for {', '.join(missing[:10])}: {len(missing)} learned instead")
-        words = (torch.from_numpy(vectors), torch.from_numpy(found))
-        config["network_options"] = {**config["network_options"], "word_dim": vectors.shape[1]}
-    network = build_network(
-        len(train.categories),
-        **config,
-        weights=settings.backbone_options.get("weights", "default"),
-        graph=graph,
-        words=words,
-    )
-    return Model(network, train.categories, config)
