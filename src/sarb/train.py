@@ -149,6 +149,7 @@ class _Training:
         self.method.epochs = settings.epochs
         self.method.prepare(self.split.train.labels)
         self.sources = Sources.of(self.split, self.model, self.method, settings, self.device, talk)
+        self.method.eval()  # a start from the data must not move the batch norms
         if init is None:
             self.model.network.initialise(self.split.train.labels, self._activations)
         # Only a method that trains several times from the start needs to remember the start.
