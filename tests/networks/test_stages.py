@@ -83,6 +83,18 @@ def test_semantic_attention_is_an_unnormalised_sum_under_sigmoid_masks() -> None
             assert reps[b, c].tolist() == pytest.approx(expected, abs=1e-9)
 
 
+def test_normalised_semantic_attention_is_the_sum_scaled_to_an_average() -> None:
+    module = double(SemanticAttention(D, C))
+    maps = torch.randn(B, D, H, H).double()
+    plain, masks = module(maps)
+    module.normalise = True
+    scaled, same = module(maps)
+    assert torch.allclose(scaled, plain * 2 / (H * H))
+    assert torch.equal(masks, same)
+    torch.nn.init.zeros_(module.mask.weight)
+    assert torch.allclose(module(maps)[0][:, 0], module.transform(maps).mean((2, 3)))
+
+
 def loop_graph(module: GatedGraph, states: torch.Tensor, graph: torch.Tensor) -> list[list[float]]:
     """One image: T steps written out."""
     h = states.tolist()

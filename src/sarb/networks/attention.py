@@ -13,7 +13,8 @@ class SemanticAttention(nn.Module):
     Args:
         dim: D, width of the grid features and of the representation.
         categories: C.
-        normalise: divide by Σ_p m_cp, a weighted mean instead of the paper's sum (whose size grows with the grid).
+        normalise: multiply the sum by 2/(H·W), so that even masks of ½ give the plain average whatever the grid; the
+            paper's sum grows with it and drives the tanh behind it into saturation.
     """
 
     def __init__(self, dim: int, categories: int, normalise: bool = False) -> None:
@@ -32,5 +33,5 @@ class SemanticAttention(nn.Module):
         masks = self.attention(maps)
         weights = masks.flatten(2)
         if self.normalise:
-            weights = weights / weights.sum(-1, keepdim=True)
+            weights = weights * (2 / weights.shape[-1])
         return weights @ self.transform(maps).flatten(2).transpose(1, 2), masks

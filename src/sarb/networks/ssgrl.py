@@ -35,7 +35,7 @@ class SSGRL(Network):
         steps: T of the graph.
         grid: maps larger than this are average-pooled 2×2 (paper: 14×14 at 448 becomes 7×7).
         dropout: in φ (paper: 0).
-        normalise: let SAM average under its masks instead of summing (paper: sum).
+        normalise: scale SAM's sum to the size of an average (paper: the plain sum).
         initial: ``"random"`` (paper) or ``"informed"``, see ``networks/informed.py``.
     """
 
