@@ -92,6 +92,18 @@ def test_evaluate_repeats_the_run_s_numbers(
     assert printed["images"] == stored["images"]
 
 
+def test_evaluating_training_images_says_so(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(monkeypatch, "evaluate", trained, "--split", "train", "--out", tmp_path / "e") == 0
+    captured = capsys.readouterr()
+    assert "mAP" in captured.out
+    assert "flatter" in captured.err
+    assert (tmp_path / "e" / "per_category.csv").is_file()
+    assert run(monkeypatch, "evaluate", trained, "--split", "valid") == 2
+    assert "has no images in split 'valid'" in capsys.readouterr().err
+
+
 def test_predict_prints_labels_with_probabilities(
     trained: Path, squares: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

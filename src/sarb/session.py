@@ -168,6 +168,8 @@ def evaluate_session(
     chosen = splits[split]
     if chosen is None or not len(chosen):
         raise SarbError(f"{source}: has no images in split '{split}'")
+    if split == "train":
+        print("sarb: these are images the model may have been trained on; the numbers flatter it", file=sys.stderr)
     return evaluate(model, chosen, **options)
 
 
