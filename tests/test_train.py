@@ -327,6 +327,8 @@ def test_few_images_get_more_epochs_unless_a_number_was_asked_for(squares_data: 
     options["recipe"] = tmp_path / "recipe.toml"
     sarb.fit(squares_data.train, out=tmp_path / "grown", **options)
     assert len(rows(tmp_path / "grown")) == 3  # 36 images in batches of 8 are 5 steps: 12 steps take 3 epochs
+    sarb.fit(squares_data.train, out=tmp_path / "most", **{**options, "min_steps": 10_000})
+    assert len(rows(tmp_path / "most")) == 20
     del options["min_steps"]
     sarb.fit(squares_data.train, out=tmp_path / "asked", epochs=asked, **options)
     assert len(rows(tmp_path / "asked")) == asked

@@ -37,7 +37,7 @@ class Settings:
     """All that decides a run besides its data. The defaults are the paper's.
 
     Attributes:
-        min_steps: train more epochs than ``epochs`` where the data are too few to give this many steps.
+        min_steps: train more epochs than ``epochs``, up to 20 times, where the images are too few for this many steps.
         lr_scale: factor of the learning rate per part, see ``PARTS``.
         warmup: epochs in which the learning rate grows from 0.
         clip: largest gradient norm, 0 for none.

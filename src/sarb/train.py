@@ -37,6 +37,10 @@ from sarb.settings import Settings, resolve
 from sarb.sources import Sources, Split
 
 
+#: how many times ``epochs`` a small data set may get to reach ``min_steps``
+MOST_GROWTH = 20
+
+
 def fit(
     train: Dataset,
     *,
@@ -134,7 +138,8 @@ class _Training:
         torch.manual_seed(settings.seed)
         self.split = Split.of(train, valid, settings.seed)
         steps = -(-len(self.split.train) // (settings.batch_size * self.accelerator.num_processes))
-        epochs = max(settings.epochs, -(-settings.min_steps // max(1, steps)))
+        wanted = -(-settings.min_steps // max(1, steps))
+        epochs = max(settings.epochs, min(wanted, MOST_GROWTH * settings.epochs))
         self.settings = settings = replace(settings, epochs=epochs)
         self.model = new_model(self.split.train.labels, settings, talk)
         if init is not None:
