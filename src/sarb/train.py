@@ -36,7 +36,6 @@ from sarb.run import (
 from sarb.settings import Settings, resolve
 from sarb.sources import Sources, Split
 
-
 #: how many times ``epochs`` a small data set may get to reach ``min_steps``
 MOST_GROWTH = 20
 
