@@ -113,6 +113,10 @@ def test_the_optimisers_take_the_groups(name):
 
 def test_part_of():
     assert part_of("network.sd.image.weight") == "sd"
+    assert part_of("network.sam.mask.weight") == "sam"
+    assert part_of("network.sam.transform.weight") == "project"
+    assert part_of("network.classifier.join.weight") == "join"
+    assert part_of("network.classifier.category.weight") == "classifier"
     assert part_of("network.backbone.stage1.0.weight") == "backbone"
     assert part_of("ilrb.alpha") == "blend"
 

@@ -29,13 +29,13 @@ def schedule_factor(schedule: str, step: int, steps: int, epochs: int, warmup: f
 def part_of(name: str) -> str:
     """Part a parameter of a method belongs to: a child of the network, or ``"blend"`` for what the method owns.
 
-    The classifier's layer that all categories share is a part of its own, ``"join"``: it wants a smaller step than
-    the weights of the single categories.
+    Layers that all categories share want a smaller step than the weights of the single categories. So the classifier's
+    shared layer is a part of its own, ``"join"``, and SAM's transform goes with ``"project"``, its masks being ``"sam"``.
     """
     pieces = name.split(".")
     if pieces[0] != "network":
         return "blend"
-    return "join" if pieces[1:3] == ["classifier", "join"] else pieces[1]
+    return {"classifier.join": "join", "sam.transform": "project"}.get(".".join(pieces[1:3]), pieces[1])
 
 
 def parameter_groups(
