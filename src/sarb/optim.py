@@ -30,7 +30,7 @@ def part_of(name: str) -> str:
     """Part a parameter of a method belongs to: a child of the network, or ``"blend"`` for what the method owns.
 
     Layers that all categories share want a smaller step than the weights of the single categories. So the classifier's
-    shared layer is a part of its own, ``"join"``, and SAM's transform goes with ``"project"``, its masks being ``"sam"``.
+    shared layer is a part of its own, ``"join"``, and SAM's transform goes with ``"project"``; its masks are ``"sam"``.
     """
     pieces = name.split(".")
     if pieces[0] != "network":
