@@ -266,3 +266,14 @@ def test_targets_in_a_chosen_type():
 
     targets = Targets.of(torch.tensor([[1, -1, 0]], dtype=torch.int8), torch.float64)
     assert targets.value.dtype == targets.weight.dtype == torch.float64
+
+
+def test_targets_are_read_from_tensors_matrices_and_arrays():
+    import torch
+
+    rows = [[1, 0], [-1, 1]]
+    for labels in (torch.tensor(rows), LabelMatrix(rows, ["a", "b"]), np.array(rows), rows):
+        targets = Targets.of(labels)
+        assert targets.value.tolist() == [[1, 0], [0, 1]]
+        assert targets.weight.tolist() == [[1, 0], [1, 1]]
+        assert targets.value.dtype == torch.float32

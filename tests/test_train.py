@@ -338,3 +338,24 @@ def test_blending_can_start_at_a_share_of_the_epochs(squares_data: sarb.Data, tm
     options = {"start": 0.5, "refresh": 0.25}
     fit(squares_data.train.hide(0.5, 0), out=tmp_path / "run", epochs=4, method_options=options)
     assert [float(row["completed_ilrb"]) > 0 for row in rows(tmp_path / "run")] == [False, False, True, True]
+
+
+@pytest.mark.slow
+def test_two_processes_share_the_batches_and_write_one_run(squares: Path, tmp_path: Path) -> None:
+    import os
+    import subprocess
+    import sys
+
+    command = [
+        sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "sarb.cli",
+        "train", "--data", str(squares / "labels.csv"), "-o", "encoding=binary", "--known", "0.5", "--backbone", "tiny",
+        "--image-size", "64", "--epochs", "2", "--batch-size", "6", "--set", "network.dim=16",
+        "--set", "method.start=1", "--valid", "0.2", "--out", str(tmp_path / "run"),
+    ]  # fmt: skip
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SARB_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("report:") == 1
+    # 29 training images, two processes with 6 each: three steps an epoch
+    assert len(rows(tmp_path / "run", "steps.csv")) == 6
+    assert (tmp_path / "run" / "report.html").is_file()

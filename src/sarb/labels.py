@@ -79,14 +79,19 @@ class Targets(NamedTuple):
     weight: Tensor
 
     @classmethod
-    def of(cls, labels: Tensor, dtype: Any = None) -> Targets:
-        """Read labels (B, C) in {-1, 0, +1}: present (1, 1), absent (0, 1), unknown (0, 0)."""
-        present, known = labels > 0, labels != 0
+    def of(cls, labels: Tensor | LabelMatrix | ArrayLike, dtype: Any = None) -> Targets:
+        """Read labels (B, C) in {-1, 0, +1}: present (1, 1), absent (0, 1), unknown (0, 0).
+
+        A :class:`LabelMatrix` or anything NumPy reads is accepted besides a tensor.
+        """
+        import torch
+
+        if isinstance(labels, LabelMatrix):
+            labels = labels.values
+        tensor = labels if isinstance(labels, torch.Tensor) else torch.from_numpy(np.array(labels))
         if dtype is None:
-            if labels.is_floating_point():
-                return cls(present.to(labels.dtype), known.to(labels.dtype))
-            return cls(present.float(), known.float())
-        return cls(present.to(dtype), known.to(dtype))
+            dtype = tensor.dtype if tensor.is_floating_point() else torch.float32
+        return cls((tensor > 0).to(dtype), (tensor != 0).to(dtype))
 
     @property
     def present(self) -> Tensor:

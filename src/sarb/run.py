@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,22 @@ from sarb.files import atomic_write, read_json, write_json
 CHECKPOINT = "checkpoint/state.safetensors"
 #: settings that may differ in a resumed run because they do not change its numbers
 HARMLESS = {"workers", "command"}
+
+
+@dataclass
+class State:
+    """Bookkeeping of a run that a resume brings back: epochs done, best validation, one log row per epoch, losses."""
+
+    epoch: int = 0
+    best: float = -math.inf
+    best_epoch: int = -1
+    log: list[dict[str, Any]] = field(default_factory=list)
+    steps: list[float] = field(default_factory=list)
+
+    def step_rows(self) -> list[dict[str, Any]]:
+        """Rows of ``steps.csv``; all epochs have the same number of steps."""
+        count = len(self.steps) // self.epoch
+        return [{"step": step, "epoch": step // count, "loss": loss} for step, loss in enumerate(self.steps)]
 
 
 def versions() -> dict[str, str]:

@@ -16,6 +16,9 @@ from sarb.registry import BACKBONES, METHODS, NETWORKS
 from sarb.report import Report, write_report
 from sarb.rows import ROWS, Row
 
+#: settings that have a flag of their own
+FLAGS = ("method", "network", "backbone", "epochs", "batch_size", "lr", "image_size", "seed", "words", "patience")
+
 
 def train_session(
     *,
@@ -35,6 +38,8 @@ def train_session(
     quiet: bool = False,
 ) -> tuple[Path, Report]:
     """Everything behind ``sarb train``; returns the run folder and the test report."""
+    from accelerate import PartialState
+
     from sarb.data import load, reader_name
     from sarb.settings import read_recipe, resolve, section
     from sarb.train import fit
@@ -71,6 +76,8 @@ def train_session(
         training, recipe=recipe, out=folder, valid=held, init=init, resume=resume, progress=not quiet, record=record,
         **options,
     )  # fmt: skip
+    if not PartialState().is_main_process:  # started by torchrun: the first process tests and reports for all
+        raise SystemExit(0)
     return folder, finish(folder, model, data.test, cache=_was_cached(folder))
 
 
@@ -92,7 +99,8 @@ def _command(
     for name, value in options.items():
         for key, entry in value.items() if name in tables else [(name, value)]:
             text = str(entry).lower() if isinstance(entry, bool) else str(entry)
-            words += ["--set", f"{tables.get(name, '')}{key}={text}"]
+            flag = f"--{key.replace('_', '-')}"
+            words += [flag, text] if name in FLAGS else ["--set", f"{tables.get(name, '')}{key}={text}"]
     return shlex.join(words)
 
 

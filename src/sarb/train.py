@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import math
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from sarb.predict import infer
 from sarb.progress import Progress
 from sarb.registry import METHODS, find
 from sarb.run import (
+    State,
     check_same_run,
     has_checkpoint,
     load_checkpoint,
@@ -107,17 +107,6 @@ def fit(
     return training.model
 
 
-@dataclass
-class _State:
-    """Bookkeeping that a resume brings back."""
-
-    epoch: int = 0
-    best: float = -math.inf
-    best_epoch: int = -1
-    log: list[dict[str, Any]] = field(default_factory=list)
-    steps: list[float] = field(default_factory=list)
-
-
 class _Training:
     """One run: data, method, optimiser and state."""
 
@@ -129,11 +118,18 @@ class _Training:
         init: str | Path | Model | None,
         talk: Progress,
     ) -> None:
-        from accelerate import Accelerator
+        from accelerate import Accelerator, DistributedDataParallelKwargs
 
-        self.talk, self.state = talk, _State()
-        self.accelerator = Accelerator(cpu=settings.device == "cpu", mixed_precision=settings.precision)
+        # A method need not use all its parameters in every step: α and β rest until blending starts.
+        unused = DistributedDataParallelKwargs(find_unused_parameters=True)
+        self.accelerator = Accelerator(
+            cpu=settings.device == "cpu" or not torch.accelerator.is_available(),
+            mixed_precision=settings.precision,
+            kwargs_handlers=[unused],
+        )
         self.device = self.accelerator.device
+        talk = talk if self.accelerator.is_main_process else Progress(enabled=False)
+        self.talk, self.state = talk, State()
         torch.manual_seed(settings.seed)
         self.split = Split.of(train, valid, settings.seed)
         steps = -(-len(self.split.train) // (settings.batch_size * self.accelerator.num_processes))
@@ -152,7 +148,8 @@ class _Training:
         self.method.to(self.device)
         self.method.epochs = settings.epochs
         self.method.prepare(self.split.train.labels)
-        self.sources = Sources.of(self.split, self.model, self.method, settings, self.device, talk)
+        with self.accelerator.main_process_first():  # one process computes the cache, the others find it
+            self.sources = Sources.of(self.split, self.model, self.method, settings, self.device, talk)
         self.method.eval()  # a start from the data must not move the batch norms
         if init is None:
             self.model.network.initialise(self.split.train.labels, self._activations)
@@ -171,7 +168,7 @@ class _Training:
         if resume and has_checkpoint(folder):
             check_same_run(folder, config)
             stored = load_checkpoint(folder, self.method, self.optimizer)
-            self.state = _State(**stored)
+            self.state = State(**stored)
             self.talk.say(f"resuming {folder} after epoch {self.state.epoch - 1}")
             return
         if resume and folder.exists() and any(folder.iterdir()):
@@ -180,8 +177,10 @@ class _Training:
             raise SarbError(
                 f"{folder}: holds a run already; continue it with resume=True (--resume) or choose another folder"
             )
-        write_config(folder, config)
-        self.split.train.labels.save(folder / "labels.npz")
+        self.accelerator.wait_for_everyone()  # all have looked before one writes
+        if self.accelerator.is_main_process:
+            write_config(folder, config)
+            self.split.train.labels.save(folder / "labels.npz")
 
     def run(self, folder: Path | None) -> None:
         """All epochs of all rounds, then the final model."""
@@ -200,12 +199,13 @@ class _Training:
             if folder is not None and self.accelerator.is_main_process:
                 save_checkpoint(folder, self.method, self.optimizer, vars(state))
                 write_rows(folder / "log.csv", state.log)
-                write_rows(folder / "steps.csv", _step_rows(state))
+                write_rows(folder / "steps.csv", state.step_rows())
         self.model.network.eval()
         if folder is not None and self.accelerator.is_main_process:
             from sarb.report.card import model_card
 
             self.model.save(folder / "model", model_card(self.model, settings.as_dict(), self.split.train.labels))
+        self.accelerator.wait_for_everyone()
 
     def _patience_over(self) -> bool:
         patience = self.settings.patience
@@ -292,9 +292,3 @@ class _Training:
         numbers = "  ".join(f"{name} {row[name]:.4g}" for name in names if name in row)
         left = (total - self.state.epoch) * float(np.mean([entry["seconds"] for entry in self.state.log]))
         self.talk.say(f"epoch {row['epoch']}  {numbers}  {row['seconds']:.1f} s, about {left:.0f} s left")
-
-
-def _step_rows(state: _State) -> list[dict[str, Any]]:
-    """Rows of ``steps.csv``; all epochs have the same number of steps."""
-    count = len(state.steps) // state.epoch
-    return [{"step": step, "epoch": step // count, "loss": loss} for step, loss in enumerate(state.steps)]
