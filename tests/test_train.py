@@ -359,3 +359,16 @@ def test_two_processes_share_the_batches_and_write_one_run(squares: Path, tmp_pa
     # 29 training images, two processes with 6 each: three steps an epoch
     assert len(rows(tmp_path / "run", "steps.csv")) == 6
     assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_a_run_too_short_for_blending_warns(squares_data: sarb.Data) -> None:
+    with pytest.warns(UserWarning, match="blending starts at epoch 5, but the last epoch is 0: this run is plain"):
+        fit(squares_data.train, epochs=1, method_options={"start": 5})
+
+
+def test_nothing_to_learn_from_is_an_error(squares_data: sarb.Data, tmp_path: Path) -> None:
+    with pytest.raises(SarbError, match="no training images"):
+        fit(squares_data.train.take([]))
+    with pytest.raises(SarbError, match="none of the 180 training labels is known"):
+        fit(squares_data.train.hide(0.0, 0), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -209,6 +210,7 @@ def _terminate(*_: Any) -> None:
 def main() -> None:
     """Run the command line with the exit codes of interfaces.md."""
     signal.signal(signal.SIGTERM, _terminate)
+    warnings.showwarning = lambda message, *_, **__: print(f"sarb: warning: {message}", file=sys.stderr)
     try:
         code = app(prog_name="sarb", standalone_mode=False)
     except SarbError as error:

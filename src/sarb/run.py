@@ -17,7 +17,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from sarb import __version__
-from sarb.errors import SarbError
+from sarb.data.dataset import Dataset
+from sarb.errors import ConfigError, SarbError
 from sarb.files import atomic_write, read_json, write_json
 
 CHECKPOINT = "checkpoint/state.safetensors"
@@ -106,6 +107,20 @@ def load_checkpoint(folder: Path, method: torch.nn.Module, optimizer: torch.opti
         reason = str(error).splitlines()[0]
         raise SarbError(f"{file}: does not fit this run ({reason}); remove it to start over") from error
     return state
+
+
+def check_start(train: Dataset, folder: Path | None, resume: bool) -> None:
+    """Refuse what cannot become a run."""
+    if not len(train):
+        raise SarbError(f"{train.name}: there are no training images")
+    if not train.labels.known.any():
+        raise SarbError(f"{train.name}: none of the {train.labels.values.size:,} training labels is known")
+    if resume and folder is None:
+        raise ConfigError(["resume needs the run folder: give out=DIR (--out DIR)"])
+    if folder is not None and has_checkpoint(folder) and not resume:
+        raise SarbError(
+            f"{folder}: holds a run already; continue it with resume=True (--resume) or choose another folder"
+        )
 
 
 def check_same_run(folder: Path, config: dict[str, Any]) -> None:

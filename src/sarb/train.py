@@ -26,6 +26,7 @@ from sarb.registry import METHODS, find
 from sarb.run import (
     State,
     check_same_run,
+    check_start,
     has_checkpoint,
     load_checkpoint,
     save_checkpoint,
@@ -90,8 +91,9 @@ def fit(
     )  # fmt: skip
     if settings.patience is not None and not valid:
         raise ConfigError(["patience needs a validation split: add valid=0.1 (--valid 0.1)"])
-    training = _Training(train, settings, valid, init, talk)
     folder = Path(out) if out is not None else None
+    check_start(train, folder, resume)  # before the first long computation
+    training = _Training(train, settings, valid, init, talk)
     config = {
         "settings": training.settings.as_dict(),
         "data": {"name": train.name, "images": len(train), "known_share": train.labels.known_share,
@@ -101,8 +103,6 @@ def fit(
     }  # fmt: skip
     if folder is not None:
         training.open(folder, config, resume)
-    elif resume:
-        raise ConfigError(["resume needs the run folder: give out=DIR (--out DIR)"])
     training.run(folder)
     return training.model
 
@@ -173,10 +173,6 @@ class _Training:
             return
         if resume and folder.exists() and any(folder.iterdir()):
             self.talk.say(f"{folder}: no finished epoch to resume from, starting at the first")
-        elif has_checkpoint(folder):
-            raise SarbError(
-                f"{folder}: holds a run already; continue it with resume=True (--resume) or choose another folder"
-            )
         self.accelerator.wait_for_everyone()  # all have looked before one writes
         if self.accelerator.is_main_process:
             write_config(folder, config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from sarb.blends import InstanceBlend, PrototypeBlend, known_positives, random_partner
 from sarb.errors import ConfigError
-from sarb.labels import Targets
+from sarb.labels import LabelMatrix, Targets
 from sarb.loader import Batch
 from sarb.losses import contrastive
 from sarb.methods.base import Method
@@ -91,6 +92,14 @@ class SARB(Method):
         self.contrastive_form, self.without_positives = contrastive_form, without_positives
         self.blending = False
         self.completed = {"ilrb": 0, "plrb": 0}
+
+    def prepare(self, labels: LabelMatrix) -> None:
+        """Warn when the run is too short for blending."""
+        super().prepare(labels)
+        first = self._epochs(self.start)
+        if 0 < self.epochs <= first:
+            message = f"blending starts at epoch {first}, but the last epoch is {self.epochs - 1}: this run is plain"
+            warnings.warn(message + " (set method.start)", stacklevel=2)
 
     def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
         """Compute the prototypes when they are due."""
