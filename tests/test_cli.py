@@ -247,6 +247,19 @@ def test_the_recorded_command_repeats_the_run(trained: Path, monkeypatch: pytest
         assert (tmp_path / "again" / name).read_bytes() == (trained / name).read_bytes()
 
 
+def test_ctrl_c_exits_with_130_and_says_what_is_saved(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import sarb.session
+
+    def interrupted(what: str) -> dict[str, str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sarb.session, "listing", interrupted)
+    assert run(monkeypatch, "list", "rows") == 130
+    assert "interrupted; the last finished epoch is saved" in capsys.readouterr().err
+
+
 def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Path) -> None:
     command = [
         sys.executable, "-m", "sarb.cli", "train", "--data", str(squares / "labels.csv"), "-o", "encoding=binary",

@@ -213,6 +213,8 @@ def main() -> None:
     warnings.showwarning = lambda message, *_, **__: print(f"sarb: warning: {message}", file=sys.stderr)
     try:
         code = app(prog_name="sarb", standalone_mode=False)
+        if code == 130:  # typer has caught Ctrl-C
+            raise KeyboardInterrupt
     except SarbError as error:
         code = _fail(f"sarb: {error}", 2, error)
     except KeyboardInterrupt:
