@@ -84,3 +84,9 @@ def test_wrong_shapes_are_clear_errors():
         Scores([1.0], ["a"])
     with pytest.raises(SarbError, match="twice: a"):
         Scores([[1.0, 2.0]], ["a", "a"])
+
+
+def test_take_nothing_gives_no_rows():
+    scores = Scores([[0.0, 1.0]], ["cat", "dog"])
+    for nothing in ([], np.zeros(0, np.int64), np.zeros(1, np.bool_)):
+        assert scores.take(nothing).shape == (0, 2)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sarb.errors import DataError, check_share, unknown_name
+from sarb.matrix import checked_names, chosen_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -118,24 +119,15 @@ class LabelMatrix:
 
     def __init__(self, values: ArrayLike, categories: Sequence[str], paths: Sequence[str] | None = None) -> None:
         array = np.asarray(values)
-        if array.ndim != 2:
-            raise DataError(f"labels must be a matrix (images × categories), got shape {array.shape}")
-        if array.size and not np.isin(array, (PRESENT, ABSENT, UNKNOWN)).all():
-            wrong = array[~np.isin(array, (PRESENT, ABSENT, UNKNOWN))][0]
+        names, places = checked_names("labels", array, categories, paths)
+        known_codes = np.isin(array, (PRESENT, ABSENT, UNKNOWN))
+        if not known_codes.all():
+            wrong = array[~known_codes][0]
             raise DataError(
                 f"a label is 1 (present), -1 (absent) or 0 (unknown), got {wrong}; see LabelMatrix.from_codes"
             )
         array = array.astype(np.int8)
         array.setflags(write=False)
-        names = tuple(str(name) for name in categories)
-        places = tuple(str(path) for path in paths) if paths is not None else tuple(map(str, range(len(array))))
-        if array.shape != (len(places), len(names)):
-            raise DataError(
-                f"labels have shape {array.shape}, but there are {len(places)} paths and {len(names)} categories"
-            )
-        if len(set(names)) != len(names):
-            twice = sorted({name for name in names if names.count(name) > 1})
-            raise DataError(f"category names occur twice: {', '.join(twice)}")
         object.__setattr__(self, "values", array)
         object.__setattr__(self, "categories", names)
         object.__setattr__(self, "paths", places)
@@ -219,8 +211,7 @@ class LabelMatrix:
 
     def take(self, index: ArrayLike) -> LabelMatrix:
         """Return the rows ``index`` (integers or a mask), in that order."""
-        chosen = np.asarray(index)
-        rows = np.arange(len(self))[chosen if chosen.size else chosen.astype(np.int64)]
+        rows = chosen_rows(len(self), index)
         return LabelMatrix(self.values[rows], self.categories, [self.paths[row] for row in rows])
 
     def cooccurrence(self, smoothing: float = 0.0, counts: str = "known") -> NDArray[np.float64]:

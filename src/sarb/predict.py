@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sarb.data.dataset import Dataset
 from sarb.errors import ImageError, SarbError, did_you_mean
+from sarb.labels import LabelMatrix
 from sarb.loader import Batch, Batches, CachedMaps, Pictures, Source, make_loader
 from sarb.model import Model
 from sarb.networks.base import Network
@@ -112,7 +113,7 @@ def match_categories(model: Model, dataset: Dataset) -> Dataset:
             f"are new ('{name}'{near})"
         )
     order = [dataset.categories.index(name) for name in model.categories]
-    labels = type(dataset.labels)(dataset.labels.values[:, order], model.categories, dataset.labels.paths)
+    labels = LabelMatrix(dataset.labels.values[:, order], model.categories, dataset.labels.paths)
     return Dataset(labels, dataset.root, dataset.name)
 
 

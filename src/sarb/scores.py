@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sarb.errors import DataError
 from sarb.files import atomic_write
+from sarb.matrix import checked_names, chosen_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,18 +35,8 @@ class Scores:
 
     def __init__(self, logits: ArrayLike, categories: Sequence[str], paths: Sequence[str | Path] | None = None) -> None:
         array = np.asarray(logits, np.float32).view()
-        if array.ndim != 2:
-            raise DataError(f"scores must be a matrix (images × categories), got shape {array.shape}")
+        names, places = checked_names("scores", array, categories, paths)
         array.setflags(write=False)
-        names = tuple(str(name) for name in categories)
-        places = tuple(str(path) for path in paths) if paths is not None else tuple(map(str, range(len(array))))
-        if array.shape != (len(places), len(names)):
-            raise DataError(
-                f"scores have shape {array.shape}, but there are {len(places)} paths and {len(names)} categories"
-            )
-        if len(set(names)) != len(names):
-            twice = sorted({name for name in names if names.count(name) > 1})
-            raise DataError(f"category names occur twice: {', '.join(twice)}")
         object.__setattr__(self, "logits", array)
         object.__setattr__(self, "categories", names)
         object.__setattr__(self, "paths", places)
@@ -80,7 +71,7 @@ class Scores:
 
     def take(self, index: ArrayLike) -> Scores:
         """Return the rows ``index`` (integers or a mask), in that order."""
-        rows = np.arange(len(self))[np.asarray(index)]
+        rows = chosen_rows(len(self), index)
         return Scores(self.logits[rows], self.categories, [self.paths[row] for row in rows])
 
     def top(self, k: int) -> list[list[tuple[str, float]]]:

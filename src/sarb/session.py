@@ -12,6 +12,7 @@ from typing import Any
 
 from sarb.errors import ConfigError, ImageError, SarbError, check_share, unknown_name
 from sarb.files import atomic_write, read_json, write_json
+from sarb.labels import LabelMatrix
 from sarb.registry import BACKBONES, METHODS, NETWORKS
 from sarb.report import Report, write_report
 from sarb.rows import ROWS, Row
@@ -60,7 +61,7 @@ def train_session(
     data_options = {**described, **(data_options or {}), **own_data_options}
     data = load(source, **data_options)
     mask = settings.seed if mask_seed is None else mask_seed
-    training = data.train.hide(known, mask) if known < 1 else data.train
+    data = data.hide(known, mask) if known < 1 else data
     folder = out or Path("runs") / f"{data.name}-{settings.method}-{round(100 * known)}"
     record = {
         "source": source,
@@ -69,12 +70,9 @@ def train_session(
         "mask_seed": mask,
         "command": _command(recipe, source, data_options, options, known, mask, valid, init, folder),
     }
-    held: Any = valid
-    if valid is None and data.valid is not None:
-        held = data.valid.hide(known, mask + 1) if known < 1 else data.valid
     model = fit(
-        training, recipe=recipe, out=folder, valid=held, init=init, resume=resume, progress=not quiet, record=record,
-        **options,
+        data.train, recipe=recipe, out=folder, valid=data.valid if valid is None else valid, init=init, resume=resume,
+        progress=not quiet, record=record, **options,
     )  # fmt: skip
     if not PartialState().is_main_process:  # started by torchrun: the first process tests and reports for all
         raise SystemExit(0)
@@ -121,7 +119,8 @@ def finish(folder: Path, model: Any, test: Any, cache: bool = False) -> Report:
         best = Report.of(predict(load_model(folder / "best"), test, cache=cache), test.labels)
         metrics["best"] = {key: value for key, value in json.loads(best.to_json()).items() if key != "per_category"}
     scores.save(folder / "scores.npz")
-    type(test.labels)(test.labels.values, test.categories, [str(path) for path in test.paths]).save(
+    # with whole paths, so that a later report finds the pictures from anywhere
+    LabelMatrix(test.labels.values, test.categories, [str(path) for path in test.paths]).save(
         folder / "test_labels.npz"
     )
     write_json(folder / "metrics.json", metrics)

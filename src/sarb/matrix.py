@@ -1,0 +1,37 @@
+"""What every (images × categories) matrix has in common: checked names, and rows chosen by index or mask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sarb.errors import DataError
+
+
+def checked_names(
+    what: str, array: NDArray[Any], categories: Sequence[str], paths: Sequence[str | Path] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return categories and paths of ``array`` (N, C) as text, or say what does not fit; paths may be left out."""
+    if array.ndim != 2:
+        raise DataError(f"{what} must be a matrix (images × categories), got shape {array.shape}")
+    names = tuple(str(name) for name in categories)
+    places = tuple(str(path) for path in paths) if paths is not None else tuple(map(str, range(len(array))))
+    if array.shape != (len(places), len(names)):
+        raise DataError(
+            f"{what} have shape {array.shape}, but there are {len(places)} paths and {len(names)} categories"
+        )
+    if len(set(names)) != len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise DataError(f"category names occur twice: {', '.join(twice)}")
+    return names, places
+
+
+def chosen_rows(size: int, index: ArrayLike) -> NDArray[np.int64]:
+    """Return the numbers of the rows ``index`` (integers, a mask, or nothing) chooses out of ``size``."""
+    chosen = np.asarray(index)
+    rows: NDArray[np.int64] = np.arange(size)[chosen if chosen.size else chosen.astype(np.int64)]
+    return rows
