@@ -33,7 +33,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("vg200", write_visual_genome, {"images": 4}, {"categories": 3, "test": 1}),
     ],
 )
-@pytest.mark.filterwarnings("ignore::sarb.data.checks.DataWarning")
+@pytest.mark.filterwarnings("ignore::sarb.data.problems.DataWarning")
 def test_paper_recipe_trains_and_predicts(
     recipe: str,
     write: Callable[..., Any],

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from sarb.data.stream import elements
+from sarb.data.problems import gather
+from sarb.data.stream import Element, checked_identity, elements, identity_order, located_elements, members
 from sarb.errors import DataError
 
 NESTED = [
@@ -51,6 +52,13 @@ def test_empty_values(tmp_path, text):
         ("hello", 1, 1),
         ("", 1, 1),
         ("[1,]", 1, 4),
+        ('{"a": [1],\n"a": [2]}', 2, 4),
+        ('[1,\n"a\x00b"]', 2, 3),
+        ("[1,\n\x00]", 2, 1),
+        ('["ok",\n["\\ud800"]]', 2, 3),
+        ('["ok",\n{"\\uDfff": 1}]', 2, 3),
+        ("[1,\n[" + "7" * 5000 + "]]", 2, 2),
+        ("[1,\n" + "-" + "7" * 5000 + "]", 2, 2),
     ],
 )  # fmt: skip
 def test_faults_name_line_and_column(tmp_path, chunk, text, line, column):
@@ -71,8 +79,91 @@ def test_unreadable_files(tmp_path):
     with pytest.raises(DataError, match=r"none\.json: cannot be read"):
         list(elements(tmp_path / "none.json"))
     (tmp_path / "latin.json").write_bytes(b'["caf\xe9"]')
-    with pytest.raises(DataError, match="not UTF-8"):
+    with pytest.raises(DataError, match=r"latin\.json, line 1: not UTF-8 text \(byte 0xe9\)"):
         list(elements(tmp_path / "latin.json"))
+    with pytest.raises(DataError, match=r"cannot be read \(Is a directory\)"):
+        list(elements(tmp_path))
     (tmp_path / "deep.json").write_text("[" * 200_000)
     with pytest.raises(DataError, match="nested too deeply"):
         list(elements(tmp_path / "deep.json"))
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 5, 64, 1 << 20])
+def test_places(tmp_path, chunk):
+    path = tmp_path / "a.json"
+    path.write_text('{"x": [[\n1]],\n"a": [1,\n\n {"b":\n 2}, 3],\r\n "b": [4\n]\n}')
+    assert list(located_elements(path, ("a", "b"), chunk)) == [
+        Element("a", 1, 0, 3), Element("a", {"b": 2}, 1, 5), Element("a", 3, 2, 6), Element("b", 4, 0, 7),
+    ]  # fmt: skip
+    assert [(item.key, item.number, item.line) for item in members(path, chunk)] == [
+        ("x", 0, 1),
+        ("a", 1, 3),
+        ("b", 2, 7),
+    ]
+    assert [item.value for item in members(path, chunk)] == [[[1]], [1, {"b": 2}, 3], [4]]
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64])
+def test_the_line_of_a_wrong_byte(tmp_path, chunk):
+    path = tmp_path / "a.json"
+    for before in range(5):
+        path.write_bytes(b"[1,\n" * 1 + b'"\xc3\xa9",\n' * before + b'"\xc3"]')
+        with pytest.raises(DataError, match=rf"a\.json, line {before + 2}: not UTF-8 text \(byte 0xc3\)") as error:
+            list(elements(path, chunk=chunk))
+        assert (error.value.findings[0].kind, error.value.findings[0].line) == ("not-utf8", before + 2)
+    path.write_bytes(b'["a",\n"\xe2\x82')  # the file ends within a character
+    with pytest.raises(DataError, match=r"a\.json, line 2: not UTF-8 text"):
+        list(elements(path, chunk=chunk))
+    path.write_text("[1]", encoding="utf-16")
+    with pytest.raises(DataError, match=r"a\.json, line 1: not UTF-8 text \(byte 0xff\)"):
+        list(elements(path, chunk=chunk))
+
+
+def test_a_byte_order_mark_is_noted(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text("[1]", encoding="utf-8-sig")
+    with gather() as found:
+        assert list(elements(path)) == [("", 1)]
+    assert [(finding.level, finding.kind, finding.line) for finding in found.shown] == [("note", "bom", 1)]
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 64])
+def test_constants_pairs_and_repeated_inner_keys(tmp_path, chunk):
+    path = tmp_path / "a.json"
+    path.write_text('[NaN, -Infinity, 1e999, "\\ud83d\\ude00", "\\\\ud800", {"a": 1, "a": 2}]')
+    values = [value for _, value in elements(path, chunk=chunk)]
+    assert repr(values) == "[nan, -inf, inf, '\U0001f600', '\\\\ud800', {'a': 2}]"
+
+
+def test_members_of_an_array_or_nothing(tmp_path):
+    path = tmp_path / "a.json"
+    for text, message in (
+        ("[1]", "line 1, column 1: .*not an array"),
+        ("5", "expected a JSON"),
+        ("{} x", "extra text"),
+    ):
+        path.write_text(text)
+        with pytest.raises(DataError, match=message):
+            list(members(path))
+
+
+def test_fields_of_an_element():
+    element = Element("images", {"id": 7, "name": "x", "ids": [1, "b"], "zero": "\0", "half": 1.0, "yes": True}, 3, 9)
+    assert element.place == "images[3]"
+    assert (element.identity("id"), element.text("name"), element.identities("ids")) == (7, "x", [1, "b"])
+    for read, name, message in (
+        (element.identity, "half", "half is 1.0; expected a whole number or a text"),
+        (element.identity, "yes", "yes is True; expected"),
+        (element.identity, "none", "has no 'none'"),
+        (element.identity, "ids", r"ids is \[1, 'b'\]; expected"),
+        (element.identities, "id", "id is 7; expected a list of ids"),
+        (element.text, "id", "id is 7; expected a text"),
+        (element.text, "zero", "expected a text"),
+        (element._replace(value=[1]).text, "id", r"is not an object: \[1\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(name)
+    for value in (None, "", float("nan"), [1], {}):
+        with pytest.raises(ValueError, match="expected a whole number or a text"):
+            checked_identity("id", value)
+    assert sorted(["10", 9, "9", 10, -1], key=identity_order) == [-1, 9, 10, "10", "9"]

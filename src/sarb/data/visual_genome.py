@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import reprlib
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.data.checks import Problems, say_missing, warn_size
-from sarb.data.dataset import Data, Dataset
-from sarb.data.stream import elements
-from sarb.errors import ConfigError, DataError
-from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
+from sarb.data.assemble import assemble, find_root
+from sarb.data.dataset import Data
+from sarb.data.official import VISUAL_GENOME, compare
+from sarb.data.problems import Problems, fault
+from sarb.data.stream import Element, Identity, identity_order, located_elements
+from sarb.data.text import text_lines
+from sarb.data.visual_genome_lists import LABELS, TEST_LIST, TRAIN_LIST, locate, published, read_lists
+from sarb.errors import ConfigError, check_choice
+from sarb.labels import ABSENT, PRESENT, UNKNOWN
 
-#: images in the official image_data.json
-SIZE = 108_077
-FOLDERS = ("VG_100K", "VG_100K_2", "images/VG_100K", "images/VG_100K_2", "images")
+#: the file of names that mean the same, from the official site
+ALIASES = "object_alias.txt"
+IMAGES, OBJECTS = "image_data.json", "objects.json"
 
 
 def load_visual_genome(
-    root: Path,
+    place: Path,
     *,
     categories: int = 200,
     test: int = 10_000,
     seed: int = 0,
-    aliases: Path | None = None,
+    aliases: str | None = "",
     train_list: Path | None = None,
     test_list: Path | None = None,
     label_file: Path | None = None,
     names: Path | None = None,
+    beyond: str = "refuse",
+    root: Path | None = None,
 ) -> Data:
     """Build VG-200 from ``objects.json`` and ``image_data.json``, or read published lists.
 
@@ -41,158 +46,190 @@ def load_visual_genome(
     and ``numpy.random.RandomState(seed).permutation(N)[:test]`` are the test images.
     An image without an entry in ``objects.json`` was never looked at: its labels are unknown.
 
+    Published lists are read when named, or when ``objects.json`` is not there and they have their published names
+    (``train_list_500.txt``, ``test_list_500.txt``, ``vg_category_200_labels_index.json``).
+
     Args:
-        root: folder with the JSON files and the images in ``VG_100K`` and ``VG_100K_2``.
+        place: folder with the JSON files and the images in ``VG_100K`` and ``VG_100K_2``.
         categories: how many to keep.
-        test: number of test images.
+        test: number of test images of the builder.
         seed: of the test draw.
-        aliases: file such as ``object_alias.txt``: names that mean the same on a line, comma-separated, first is kept.
+        aliases: file such as ``object_alias.txt``: names that mean the same on a line, comma-separated, first is kept;
+            ``none`` says that names are kept apart, which is done with a warning when nothing is said.
         train_list: published list of image names, one per line; needs ``test_list`` and ``label_file``.
         test_list: the same for testing.
         label_file: JSON object image name -> list of category numbers from 0.
         names: category names for ``label_file``, one per line; numbered when left out.
+        beyond: category numbers from ``categories`` on: ``refuse``, or ``drop`` (VG-200 is VG-500 without them).
+        root: folder that holds the image folders, if it is another.
 
-    Paths in options are relative to ``root``.
+    Paths in options are relative to ``place``.
     """
-    lists = {"train_list": train_list, "test_list": test_list, "label_file": label_file}
-    missing = [option for option, value in lists.items() if value is None]
-    if train_list is not None and test_list is not None and label_file is not None:
-        return _from_lists(root, (train_list, test_list), label_file, names, categories)
-    if len(missing) < len(lists) or names is not None:
-        raise ConfigError([f"published lists need option {option} too" for option in missing])
-    return _build(root, categories, test, seed, _read_aliases(root / aliases) if aliases else {}, str(aliases))
+    check_choice("value of option beyond:", beyond, ("refuse", "drop"))
+    if categories < 1:
+        raise ConfigError([f"option categories must be at least 1, got {categories}"])
+    place = place.parent if place.is_file() else place
+    images = place if root is None else find_root(place / OBJECTS, [], root)
+    given = {"train_list": train_list, "test_list": test_list, "label_file": label_file}
+    lists = [] if (place / OBJECTS).exists() and not any(given.values()) else published(place, given, categories)
+    if lists:
+        return read_lists(place, lists, names, categories, beyond, images)
+    if names is not None:
+        raise ConfigError([f"option names needs published lists: give option {option} too" for option in given])
+    if not (place / OBJECTS).exists():
+        lists_too = f"published lists ({TRAIN_LIST}, {TEST_LIST}, {LABELS.format(categories)})"
+        raise fault(place, f"neither {OBJECTS} with {IMAGES} nor {lists_too} are in it", kind="missing-file")
+    return _build(place, categories, test, seed, "none" if aliases is None else str(aliases), images)
 
 
-def _build(root: Path, categories: int, test: int, seed: int, aliases: dict[str, str], alias_file: str) -> Data:
-    images = _read_images(root / "image_data.json")
-    shown = _read_objects(root / "objects.json", images, aliases)
-    kept = most_frequent(shown.values(), categories)
+class _Shown:
+    """Which names are in which images: pair p says that image ``rows[p]`` shows name number ``numbers[p]``.
+
+    Two numbers a pair instead of a set of texts for each of 108,077 images: 25 MB instead of 300.
+    """
+
+    def __init__(self, images: int) -> None:
+        self.names: dict[str, int] = {}
+        self.rows, self.numbers = array("i"), array("i")
+        self.described = np.zeros(images, bool)
+
+    def add(self, row: int, names: Iterable[str]) -> None:
+        self.described[row] = True
+        for name in names:
+            self.rows.append(row)
+            self.numbers.append(self.names.setdefault(name, len(self.names)))
+
+    def most_frequent(self, aliases: Mapping[str, str], count: int) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the ``count`` names in most images, most frequent first, ties alphabetically, and where they are.
+
+        The second result (P, 2) are pairs of a row and the place of its name among the first.
+        """
+        merged: dict[str, int] = {}
+        numbers = [merged.setdefault(aliases.get(name, name), len(merged)) for name in self.names]
+        names, width = list(merged), max(1, len(merged))
+        shown = np.asarray(numbers, np.int64)[np.asarray(self.numbers)]
+        pairs = np.unique(np.asarray(self.rows, np.int64) * width + shown)  # several objects, or aliases, are one
+        rows, shown = pairs // width, pairs % width
+        times = np.bincount(shown, minlength=width).tolist()
+        kept = sorted(range(len(names)), key=lambda number: (-times[number], names[number]))[:count]
+        place = np.full(width, -1)
+        place[kept] = np.arange(len(kept))
+        columns = place[shown]
+        return [names[number] for number in kept], np.stack([rows, columns], 1)[columns >= 0]
+
+
+def _build(place: Path, categories: int, test: int, seed: int, aliases: str, folder: Path) -> Data:
+    images = _read_images(place / IMAGES)
+    shown = _read_objects(place / OBJECTS, {identity: row for row, identity in enumerate(images)})
+    chosen = _read_aliases(place / aliases) if aliases not in ("", "none") else {}
+    kept, pairs = shown.most_frequent(chosen, categories)
+    problems = Problems(place / OBJECTS)
     if len(kept) < categories:
-        raise DataError(
-            f"{root / 'objects.json'}: only {len(kept)} categories in it; add -o categories={len(kept)} or fewer"
-        )
-    if not 0 <= test < len(images):
-        raise DataError(f"{root}: {len(images)} images, cannot take {test} of them for testing; add -o test=NUMBER")
-    ids = sorted(images)
-    values = np.full((len(ids), len(kept)), UNKNOWN, np.int8)
-    column = {name: number for number, name in enumerate(kept)}
-    for row, image in enumerate(ids):
-        if image in shown:
-            values[row] = ABSENT
-            values[row, [column[name] for name in shown[image] if name in column]] = PRESENT
-    everything = Dataset(LabelMatrix(values, kept, _locate(root, [images[image] for image in ids])), root, "vg")
-    order = np.random.RandomState(seed).permutation(len(ids))
-    if (categories, test) == (200, 10_000):
-        warn_size("Visual Genome", SIZE, len(ids))
-    notes = {"categories": categories, "test": test, "seed": seed, "aliases": alias_file if aliases else None}
-    return Data(everything.take(np.sort(order[test:])), everything.take(np.sort(order[:test])), name="vg", notes=notes)
-
-
-def most_frequent(shown: Iterable[Iterable[str]], count: int) -> list[str]:
-    """Return the ``count`` names that occur in most sets, most frequent first, ties alphabetically."""
-    times = Counter(name for names in shown for name in names)
-    return sorted(times, key=lambda name: (-times[name], name))[:count]
-
-
-def _read_images(path: Path) -> dict[int, str]:
-    """Return image id -> file name, the last part of the official address (normally ``ID.jpg``)."""
-    problems, images = Problems(path), {}
-    for _, item in elements(path):
-        try:
-            images[item["image_id"]] = str(item.get("url", "")).rsplit("/", 1)[-1] or f"{item['image_id']}.jpg"
-        except (KeyError, TypeError, AttributeError):
-            problems.add(f"an entry has no image_id: {str(item)[:80]}")
+        text = f"only {len(kept)} categories in it; add -o categories={len(kept)} or fewer"
+        problems.add(text, kind="option", value=str(categories))
+    if not 1 <= test < len(images):
+        text = f"has {len(images)} images, cannot take {test} of them for testing; add -o test=NUMBER"
+        problems.add(text, kind="option", file=place / IMAGES, value=str(test))
+        test = 0
     problems.raise_any()
-    return images
+    if not aliases:
+        _note_aliases(place / ALIASES, shown, kept)
+    values = np.full((len(images), len(kept)), UNKNOWN, np.int8)
+    values[shown.described] = ABSENT
+    values[pairs[:, 0], pairs[:, 1]] = PRESENT
+    splits = np.full(len(images), "train")
+    splits[np.random.RandomState(seed).permutation(len(images))[:test]] = "test"
+    names, lines = locate(folder, [name for name, _ in images.values()]), [line for _, line in images.values()]
+    notes = {"categories": categories, "test": test, "seed": seed, "aliases": aliases if chosen else None}
+    drawn = {"test_split": f"{test} random images, seed {seed}"}
+    data = assemble(
+        Problems(place / IMAGES), names, values, kept, root=folder, splits=splits.tolist(), lines=lines, name="vg",
+        notes={**notes, **drawn},
+    )  # fmt: skip
+    compare(place / IMAGES, VISUAL_GENOME[IMAGES], len(images))
+    return data
 
 
-def _read_objects(path: Path, images: dict[int, str], aliases: dict[str, str]) -> dict[int, set[str]]:
-    """Return image id -> names of its objects. Equal names share one string, so 108,077 sets stay small."""
-    problems, shared = Problems(path), dict[str, str]()
-    shown: dict[int, set[str]] = {}
-    for _, item in elements(path):
+def _read_images(path: Path) -> dict[Identity, tuple[str, int]]:
+    """Return image id -> (file name, line), ascending; the name is the last part of its address, normally ID.jpg."""
+    problems, images = Problems(path), dict[Identity, tuple[str, int]]()
+    for element in located_elements(path):
         try:
-            spelled = {name for thing in item["objects"] for name in thing["names"]}
-            image = item["image_id"]
-        except (KeyError, TypeError) as error:
-            problems.add(f"an entry has no {error}: {str(item)[:80]}")
+            identity = element.identity("image_id")
+            url = element.text("url") if "url" in element.value else ""
+            if identity in images:
+                raise ValueError(f"repeats image_id {identity!r} of line {images[identity][1]}")
+            images[identity] = url.rsplit("/", 1)[-1] or f"{identity}.jpg", element.line
+        except ValueError as error:
+            problems.add(f"{element.place} {error}", kind="bad-entry", line=element.line)
+    problems.raise_any()
+    if not images:
+        raise fault(path, "no image in it; expected a JSON list of objects with image_id and url", kind="empty")
+    return {identity: images[identity] for identity in sorted(images, key=identity_order)}
+
+
+def _read_objects(path: Path, rows: Mapping[Identity, int]) -> _Shown:
+    """Read which names are in which image."""
+    problems, shown, lines = Problems(path), _Shown(len(rows)), dict[Identity, int]()
+    for element in located_elements(path):
+        try:
+            image, names = element.identity("image_id"), _object_names(element)
+        except ValueError as error:
+            problems.add(f"{element.place} {error}", kind="bad-entry", line=element.line)
             continue
-        if image not in images:
-            problems.add(f"image id {image} is not in image_data.json")
-        clean = (_clean(name) for name in spelled)
-        found = {aliases.get(name, name) for name in clean if name}
-        shown.setdefault(image, set()).update(shared.setdefault(name, name) for name in found)
+        if image not in rows:
+            text = f"{element.place}: image id {image!r} is not in {IMAGES}"
+            problems.add(text, kind="unknown-id", line=element.line, value=str(image))
+            continue
+        if image in lines:
+            text = f"{element.place}: image id {image!r} has an entry on line {lines[image]} too; both are read"
+            problems.add(text, kind="duplicate-row", level="warning", line=element.line, value=str(image))
+        lines.setdefault(image, element.line)
+        shown.add(rows[image], names)
     problems.raise_any()
+    if not shown.described.any():
+        raise fault(path, "no image in it; expected a JSON list of objects with image_id and objects", kind="empty")
     return shown
 
 
-def _clean(name: object) -> str:
-    return str(name).strip().lower()
+def _object_names(element: Element) -> set[str]:
+    """Return the names of an image's objects, cleaned."""
+    things, spelled = element.field("objects"), set[str]()
+    if not isinstance(things, list):
+        raise ValueError(f"objects is {reprlib.repr(things)}; expected a list")
+    for number, thing in enumerate(things):
+        names = thing.get("names") if isinstance(thing, dict) else None
+        # a text would be read as a list of its letters
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"objects[{number}] has no list of names: {reprlib.repr(thing)}")
+        spelled.update(names)
+    return {name for name in map(_clean, spelled) if name}
+
+
+def _clean(name: str) -> str:
+    return name.strip().lower()
 
 
 def _read_aliases(path: Path) -> dict[str, str]:
     """Return name -> the first name of its line; a name on several lines belongs to the first."""
     aliases: dict[str, str] = {}
-    for line in _text(path).splitlines():
+    for _, line in text_lines(path):
         names = [_clean(name) for name in line.split(",") if name.strip()]
         for name in names:
             aliases.setdefault(name, aliases.get(names[0], names[0]))
     return aliases
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from None
-
-
-def _locate(root: Path, files: Sequence[str]) -> list[str]:
-    """Return every file with the folder it is in, found by listing each folder once."""
-    place: dict[str, str] = {}
-    for folder in FOLDERS:
-        if (root / folder).is_dir():
-            for path in (root / folder).iterdir():
-                place.setdefault(path.name, f"{folder}/{path.name}")
-    missing = [file for file in files if file not in place]
-    if missing:
-        raise DataError(f"{root}: {say_missing(missing, len(files), ' or '.join(FOLDERS[:2]))}")
-    return [place[file] for file in files]
-
-
-def _from_lists(root: Path, lists: tuple[Path, Path], label_file: Path, names: Path | None, categories: int) -> Data:
-    spelled = [f"category {number}" for number in range(categories)]
-    if names is not None:
-        spelled = [line.strip() for line in _text(root / names).splitlines() if line.strip()]
-    try:
-        numbers = json.loads(_text(root / label_file))
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"{root / label_file}, line {error.lineno}, column {error.colno}: not valid JSON, {error.msg}"
-        ) from None
-    if not isinstance(numbers, dict):
-        raise DataError(f"{root / label_file}: expected a JSON object image name -> list of category numbers")
-    parts = []
-    for path, name in zip(lists, ("train", "test"), strict=True):
-        files = [line.strip() for line in _text(root / path).splitlines() if line.strip()]
-        values = _number_matrix(root / label_file, files, numbers, len(spelled))
-        parts.append(Dataset(LabelMatrix(values, spelled, _locate(root, files)), root, name))
-    return Data(
-        parts[0], parts[1], name="vg", notes={"lists": [str(path) for path in lists], "label_file": str(label_file)}
-    )
-
-
-def _number_matrix(path: Path, files: Sequence[str], numbers: dict[str, Any], categories: int) -> NDArray[np.int8]:
-    values, problems = np.full((len(files), categories), ABSENT, np.int8), Problems(path)
-    for row, file in enumerate(files):
-        listed = numbers.get(file)
-        if not isinstance(listed, list):
-            problems.add(f"no list for image '{file}'")
-            continue
-        for number in listed:
-            if isinstance(number, int) and 0 <= number < categories:
-                values[row, number] = PRESENT
-            else:
-                problems.add(f"image '{file}': category number {number!r} is not between 0 and {categories - 1}")
+def _note_aliases(path: Path, shown: _Shown, kept: Sequence[str]) -> None:
+    """Warn that the official file of aliases lies there unused, and say what it would change."""
+    if not path.is_file():
+        return
+    others = set(shown.most_frequent(_read_aliases(path), len(kept))[0]) - set(kept)
+    problems = Problems(path)
+    problems.add(
+        f"is not used; with it {len(others)} of the {len(kept)} categories would be others. Say which is meant:"
+        f'\n  -o aliases={path.name} (Python: aliases="{path.name}"): names that mean the same are one category'
+        '\n  -o aliases=none (Python: aliases="none"): every name is its own, as read now', kind="aliases",
+        level="warning",
+    )  # fmt: skip
     problems.raise_any()
-    return values
