@@ -1,8 +1,10 @@
 import io
 import json
+import os
 import struct
 import subprocess
 import sys
+import warnings
 import zlib
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from PIL import Image
 from sarb.data import images
 from sarb.data.images import EvalTransform, TrainTransform, decode, find_images
 from sarb.errors import ImageError
+from tests.documentation import ROOT, blocks
 
 #: 2 rows × 3 columns, every pixel different
 PIXELS = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]], [[255, 255, 0], [0, 0, 0], [255, 255, 255]]], np.uint8)
@@ -53,29 +56,6 @@ def test_jpeg_and_mpo():
         assert np.abs(array(data).astype(int) - (200, 100, 50)).max() <= 3
 
 
-@pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("kind", ["PNG", "TIFF", "JPEG"])
-def test_exif_orientation(kind, orientation):
-    # how a camera stores an upright picture under each code: the stored rows, from the EXIF table
-    stored = {
-        1: PIXELS,
-        2: PIXELS[:, ::-1],
-        3: PIXELS[::-1, ::-1],
-        4: PIXELS[::-1],
-        5: PIXELS.transpose(1, 0, 2),
-        6: np.rot90(PIXELS),
-        7: PIXELS[::-1, ::-1].transpose(1, 0, 2),
-        8: np.rot90(PIXELS, -1),
-    }[orientation]
-    large = np.ascontiguousarray(stored).repeat(16, 0).repeat(16, 1)
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    options = {"quality": 95, "subsampling": 0} if kind == "JPEG" else {}
-    result = array(encoded(Image.fromarray(large), kind, exif=exif, **options))[8::16, 8::16]
-    assert result.shape == PIXELS.shape
-    assert np.abs(result.astype(int) - PIXELS).max() <= (8 if kind == "JPEG" else 0)
-
-
 def test_damaged_exif_does_not_matter(monkeypatch):
     def broken(self):
         raise SyntaxError("bad tag")
@@ -91,7 +71,7 @@ def test_sixteen_bits_are_scaled():
         assert np.array_equal(array(encoded(Image.fromarray(deep), kind))[:, :, 0], expected)
     assert np.array_equal(array(deep)[:, :, 2], expected)
     assert np.array_equal(array(Image.fromarray(deep.astype(np.int32)))[:, :, 1], expected)
-    with pytest.raises(ImageError, match="more than 16 bits"):
+    with pytest.raises(ImageError, match="pixels from 0 to 131070 do not fit 16 bits"):
         decode(Image.fromarray(deep.astype(np.int32) * 2))
     with pytest.raises(ImageError, match="floating-point"):
         decode(Image.fromarray(deep.astype(np.float32)))
@@ -181,22 +161,141 @@ def test_bad_arrays(source, message):
         decode(source)
 
 
-def huge_png(width, height):
-    """A valid header, and hardly any data: only the size can give it away."""
-
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+# decompression bombs
 
 
-def test_decompression_bombs_are_refused_by_their_size(monkeypatch):
-    one_line(huge_png(50_000, 50_000), "too many pixels, refused")
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
-    one_line(huge_png(50_000, 50_000), "50000 × 50000 pixels, more than 180,000,000 are refused")
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def zeros(count):
+    """So many zero bytes, deflated a thousand times smaller, without ever holding them."""
+    packer, part = zlib.compressobj(), bytes(1_000_000)
+    return b"".join(packer.compress(part[: count - start]) for start in range(0, count, len(part))) + packer.flush()
+
+
+def png_of(width, height, data, *before):
+    """A black-and-white PNG."""
+    parts = [chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)), *before]
+    return b"\x89PNG\r\n\x1a\n" + b"".join([*parts, chunk(b"IDAT", data), chunk(b"IEND", b"")])
+
+
+def tiff_of(width, height, *more):
+    tags = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (273, 4, 1, 8)]
+    tags += [(277, 3, 1, 1), (278, 4, 1, height), (279, 4, 1, 100), *more]
+    entries = b"".join(struct.pack("<HHII", *tag) for tag in sorted(tags))
+    return b"II*\0" + struct.pack("<IH", 8, len(tags)) + entries + bytes(4)
+
+
+def grown(data, place, width, height, order="<"):
+    """An image file with another size written into its header."""
+    return data[:place] + struct.pack(f"{order}HH", width, height) + data[place + 4 :]
+
+
+def bombs():
+    """Name -> (file, what is said about it, or the size of what is read all the same)."""
+    small = Image.new("L", (16, 16))
+    jpeg, gif, webp = (encoded(small, kind) for kind in ("JPEG", "GIF", "WEBP"))
+    mpo = encoded(small, "MPO", save_all=True, append_images=[small])
+    moving = encoded(small, "WEBP", save_all=True, append_images=[Image.new("L", (16, 16), 9)])
+    size_of_jpeg, size_of_mpo = jpeg.index(b"\xff\xc0") + 5, mpo.index(b"\xff\xc0") + 5
+    large = encoded(Image.new("1", (3000, 3000)), "GIF")
+    head = 13 + 3 * 2 ** ((large[10] & 7) + 1)
+    text = zlib.compress(bytes(10)), zeros(300_000_000)
+    return {
+        "rows.png": (png_of(30_000, 30_000, zeros(30_000 * 3751)), "30000 × 30000 pixels"),
+        "header.png": (png_of(2**31 - 1, 2**31 - 1, b""), "2147483647 × 2147483647 pixels"),
+        "strips.tif": (tiff_of(60_000, 60_000), "60000 × 60000 pixels"),
+        "screen.gif": (grown(gif, 6, 65_535, 65_535), "65535 × 65535 pixels"),
+        "frame.gif": (grown(gif, gif.index(b",", 13) + 5, 65_535, 65_535), "more than 178,956,970 pixels"),
+        "still.jpg": (grown(jpeg, size_of_jpeg, 65_500, 65_500, ">"), "65500 × 65500 pixels"),
+        "several.mpo": (grown(mpo, size_of_mpo, 65_500, 65_500, ">"), "65500 × 65500 pixels"),
+        "still.webp": (grown(webp, 26, 16_383, 16_383), "more than 178,956,970 pixels"),
+        "moving.webp": (moving[:24] + b"\xff\x7f\0" * 2 + moving[30:], "more than 178,956,970 pixels"),
+        "header.ppm": (b"P6 60000 60000 255\n" + bytes(100), "60000 × 60000 pixels"),
+        "header.bmp": (b"BM" + struct.pack("<IIIIiiHHIIiiII", 99, 0, 54, 40, 60_000, 60_000, 1, 24, *[0] * 6),
+                       "60000 × 60000 pixels"),
+        "text.png": (png_of(8, 1, text[0], chunk(b"zTXt", b"Comment\0\0" + text[1])), "too large"),
+        "profile.png": (png_of(8, 1, text[0], chunk(b"iCCP", b"icc\0\0" + text[1])), "too large"),
+        "tag.tif": (tiff_of(8, 1, (270, 2, 2**32 - 1, 8)), (8, 1)),
+        "frames.gif": (large[:head] + large[head:-1] * 300 + b";", (3000, 3000)),
+    }  # fmt: skip
+
+
+MEASURED = """
+import json, pathlib, re, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
+from sarb.data.images import decode
+from sarb.errors import ImageError
+for path in sys.argv[1:]:
+    try:
+        said = decode(path).size
+    except ImageError as error:
+        said = str(error)
+    # ru_maxrss would count the process that started this one
+    peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text())[1])
+    print(json.dumps([said, peak / 2**20]))
+"""
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+
+
+def measure(files, *options):
+    """Decode files in a process of its own; return (size or message, gigabytes so far) of each, and its stderr."""
+    done = subprocess.run(
+        [sys.executable, *options, "-c", MEASURED, *map(str, files)], capture_output=True, text=True, check=False,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+@needs_proc
+def test_bombs_are_refused_in_little_memory(tmp_path):
+    files = bombs()
+    for name, (data, _) in files.items():
+        (tmp_path / name).write_bytes(data)
+        assert len(data) < 3_000_000
+    results, noise = measure([tmp_path / name for name in files], "-W", "ignore::UserWarning")
+    assert noise == ""
+    for (name, (_, expected)), (said, gigabytes) in zip(files.items(), results, strict=True):
+        assert gigabytes < 0.25, name
+        if isinstance(expected, tuple):
+            assert said == list(expected), name
+        else:
+            assert f"{name}: " in said and expected in said and "\n" not in said, name
+
+
+@needs_proc
+def test_large_photographs_are_read_without_a_warning(tmp_path):
+    (tmp_path / "large.png").write_bytes(png_of(10_000, 9_000, zeros(9_000 * 1251)))
+    Image.new("1", (10_000, 9_000)).save(tmp_path / "large.tif")
+    results, noise = measure([tmp_path / "large.png", tmp_path / "large.tif"], "-W", "error")
+    assert [said for said, _ in results] == [[10_000, 9_000]] * 2 and noise == ""
+    assert results[-1][1] < 1
+
+
+def test_large_photographs_leave_the_filters_of_others_alone(monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 4)
+    before = list(warnings.filters)
+    assert decode(encoded(Image.fromarray(PIXELS), "TIFF")).size == (3, 2)
+    assert warnings.filters == before
+    with pytest.warns(Image.DecompressionBombWarning):
+        Image.open(io.BytesIO(encoded(Image.fromarray(PIXELS), "PNG")))
+
+
+def test_the_limit_holds_for_every_source(monkeypatch, tmp_path):
     monkeypatch.setattr(images, "MAX_PIXELS", 5)
-    one_line(encoded(Image.fromarray(PIXELS), "PNG"), "3 × 2 pixels")
+    Image.fromarray(PIXELS).save(tmp_path / "a.png")
+    for source in (tmp_path / "a.png", (tmp_path / "a.png").read_bytes(), Image.open(tmp_path / "a.png")):
+        one_line(source, "3 × 2 pixels, more than 5 are refused")
+
+
+@pytest.mark.parametrize("kind", ["ICO", "EPS", "PDF", "JPEG2000", "TGA", "PCX", "AVIF", "ICNS", "DDS"])
+def test_other_kinds_are_refused_with_a_list_of_what_is_read(kind):
+    one_line(encoded(Image.new("RGB", (64, 64)), kind), "not an image (JPEG, PNG, BMP, GIF, PPM, WEBP, TIFF are read)")
+    one_line(b"8BPS\0\1" + bytes(100), "are read)")
 
 
 def picture(width=90, height=70):
@@ -297,6 +396,22 @@ def test_find_images(tmp_path):
     (tmp_path / "void").mkdir()
     with pytest.raises(ImageError, match="void: no image in this folder"):
         find_images([tmp_path / "void"])
+
+
+def test_the_page_says_what_the_code_does(tmp_path, monkeypatch):
+    page = ROOT / "docs" / "images.md"
+    text = page.read_text(encoding="utf-8")
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| `")]
+    formats = {row[1].strip(" `"): tuple(row[2].replace("`", "").split()) for row in rows if "`." in row[2]}
+    assert tuple(formats) == images.FORMATS
+    assert sorted(suffix for suffixes in formats.values() for suffix in suffixes) == sorted(images.SUFFIXES)
+    assert f"More than {images.MAX_PIXELS:,} pixels" in text and f"Above {100 * images.MOST_UNREADABLE:g} %" in text
+    monkeypatch.chdir(tmp_path)
+    picture().save("photo.jpg")
+    (shown,) = [block for block in blocks(page) if block.language == "python"]
+    names = {}
+    exec(shown.text, names)
+    assert names["tensor"].shape == (3, 224, 224)
 
 
 def test_import_needs_no_torch():

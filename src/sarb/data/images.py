@@ -4,38 +4,31 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import struct
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageFile, TiffImagePlugin, WebPImagePlugin  # noqa: F401
 
 from sarb.errors import ImageError
 
+Image.preinit()  # registers JPEG, PNG, BMP, GIF and PPM, as the import does TIFF and WebP
 #: the only decoders that are tried, others can run programs or read other files (PostScript …); the JPEG one opens MPO
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "WEBP", "TIFF")
 SUFFIXES = (
-    ".jpg",
-    ".jpeg",
-    ".jpe",
-    ".mpo",
-    ".png",
-    ".webp",
-    ".tif",
-    ".tiff",
-    ".bmp",
-    ".gif",
-    ".ppm",
-    ".pgm",
-    ".pbm",
-    ".pnm",
-)
+    ".jpg", ".jpeg", ".jpe", ".mpo", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm", ".pbm", ".pnm",
+)  # fmt: skip
 
-#: a larger image is refused before a pixel is decoded: 0.5 GB as RGB
-MAX_PIXELS = 180_000_000
+#: above this share of unreadable images a run stops
+MOST_UNREADABLE = 0.01
+#: a larger image is refused before a pixel is decoded: 0.7 GB in memory, and where Pillow itself refuses
+MAX_PIXELS = 178_956_970
 
 IMAGENET_MEAN, IMAGENET_STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 LITE_MEAN, LITE_STD = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
@@ -43,23 +36,17 @@ LITE_MEAN, LITE_STD = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
 Triple = tuple[float, float, float]
 Source = str | Path | bytes | BinaryIO | Image.Image | NDArray[Any]
 
-_EXIF_ORIENTATION = 0x0112
-_UPRIGHT = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
+_BITS_PER_SAMPLE, _PHOTOMETRIC, _ORIENTATION = 258, 262, 274  # tags of TIFF and EXIF
+_TURN = Image.Transpose
+_UPRIGHT = {2: _TURN.FLIP_LEFT_RIGHT, 3: _TURN.ROTATE_180, 4: _TURN.FLIP_TOP_BOTTOM, 5: _TURN.TRANSPOSE}
+_UPRIGHT |= {6: _TURN.ROTATE_270, 7: _TURN.TRANSVERSE, 8: _TURN.ROTATE_90}
 
 
 def decode(source: Source, draft: int | None = None) -> Image.Image:
     """Return any image as upright 8-bit RGB.
 
     EXIF orientation is applied; transparency is laid on white; 16 bits are scaled to 8; of an animation the first frame
-    counts. An array is (H, W), (H, W, 1), (H, W, 3) or (H, W, 4), uint8, uint16 or bool.
+    counts; docs/images.md has every rule. An array is (H, W), (H, W, 1), (H, W, 3) or (H, W, 4), uint8, uint16 or bool.
 
     Args:
         source: path, encoded bytes, binary file, Pillow image or array.
@@ -72,7 +59,7 @@ def decode(source: Source, draft: int | None = None) -> Image.Image:
     name = _name(source)
     try:
         image = _open(source, draft)
-        return _to_rgb(_upright(image))
+        return _upright(_to_rgb(image), image.getexif)
     except ImageError as error:
         raise ImageError(f"{name}: {error}") from None
     except Exception as error:  # decoders fail in many ways on broken files; all mean the same to the user
@@ -93,8 +80,10 @@ def _reason(error: Exception) -> str:
         return "no such file"
     if isinstance(error, IsADirectoryError):
         return "a folder, not an image file"
-    if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
-        return f"too many pixels, refused ({' '.join(str(error).split())})"
+    if isinstance(error, Image.DecompressionBombError):
+        return f"more than {MAX_PIXELS:,} pixels are refused"
+    if isinstance(error, MemoryError):
+        return "not enough memory to decode it"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read ({error.strerror})"
     return f"damaged image file ({' '.join(str(error).split()) or type(error).__name__})"
@@ -102,6 +91,7 @@ def _reason(error: Exception) -> str:
 
 def _open(source: Source, draft: int | None) -> Image.Image:
     if isinstance(source, Image.Image):
+        _check_size(source)
         return source
     if isinstance(source, np.ndarray):
         return _from_array(source)
@@ -112,19 +102,40 @@ def _open(source: Source, draft: int | None) -> Image.Image:
 
 
 def _load(file: BinaryIO, draft: int | None) -> Image.Image:
-    start = file.tell()
-    try:
-        image = Image.open(file, formats=FORMATS)
-    except UnidentifiedImageError:
-        file.seek(start)
-        empty = not file.read(1)
-        raise ImageError("the file is empty" if empty else f"not an image ({', '.join(FORMATS)} are read)") from None
-    if image.width * image.height > MAX_PIXELS:
-        raise ImageError(f"{image.width} × {image.height} pixels, more than {MAX_PIXELS:,} are refused")
+    image = _identify(file if file.seekable() else io.BytesIO(file.read()))
+    _check_size(image)
     if draft is not None:
         image.draft(None, (draft, draft))
-    image.load()
+    # Loading a TIFF warns above Pillow's first limit, half of ours. The filters belong to the whole process, all its
+    # threads included, so they are touched for such rare images only.
+    large = image.width * image.height > (Image.MAX_IMAGE_PIXELS or MAX_PIXELS)
+    quiet = warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning)
+    with quiet if large else nullcontext():
+        image.load()
     return image
+
+
+def _identify(file: BinaryIO) -> ImageFile.ImageFile:
+    """Do what ``Image.open`` does, for our formats only and without its warning about images that we accept."""
+    file.seek(0)
+    prefix = file.read(16)
+    for name in FORMATS:
+        make, accept = Image.OPEN[name]
+        accepted = accept is None or accept(prefix)
+        if isinstance(accepted, str):  # this Pillow was built without the decoder
+            raise ImageError(accepted)
+        if accepted:
+            file.seek(0)
+            try:
+                return make(file, "")
+            except (SyntaxError, IndexError, KeyError, TypeError, struct.error) as error:
+                raise ImageError(f"damaged, or a kind of {name} that is not read ({error})") from error
+    raise ImageError(f"not an image ({', '.join(FORMATS)} are read)" if prefix else "the file is empty")
+
+
+def _check_size(image: Image.Image) -> None:
+    if image.width * image.height > MAX_PIXELS:
+        raise ImageError(f"{image.width} × {image.height} pixels, more than {MAX_PIXELS:,} are refused")
 
 
 def _from_array(array: NDArray[Any]) -> Image.Image:
@@ -146,29 +157,43 @@ def _eight_bit(array: NDArray[Any]) -> NDArray[np.uint8]:
     return ((array.astype(np.uint32) + 128) // 257).astype(np.uint8)
 
 
-def _upright(image: Image.Image) -> Image.Image:
+def _upright(image: Image.Image, exif: Callable[[], Image.Exif]) -> Image.Image:
     try:
-        orientation = image.getexif().get(_EXIF_ORIENTATION, 1)
+        orientation = exif().get(_ORIENTATION, 1)
     except Exception:  # damaged EXIF data is no reason to refuse the picture
         return image
-    return image.transpose(_UPRIGHT[orientation]) if orientation in _UPRIGHT else image
+    if orientation in _UPRIGHT:
+        image = image.transpose(_UPRIGHT[orientation])
+        image.info = {}  # or whoever decodes the result would turn it again
+    return image
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode == "RGB" and "transparency" not in image.info:
-        return image
     if image.mode.startswith("I"):
-        array = np.asarray(image)
-        if array.min() < 0 or array.max() > 65535:
-            raise ImageError("pixels need more than 16 bits; convert it to 8 or 16 bits")
-        return Image.fromarray(_eight_bit(array)).convert("RGB")
+        return Image.fromarray(_eight_bit(_sixteen_bit(image))).convert("RGB")
     if image.mode == "F":
         raise ImageError("floating-point pixels have no agreed range; convert it to 8 or 16 bits")
-    if not image.has_transparency_data:
-        return image.convert("RGB")
+    image = image.convert("LA") if image.mode == "La" else image  # Pillow converts La to nothing else
+    key = image.info.get("transparency")
+    # Pillow cuts a colour of 16 bits to 8, but not the transparent colour: it would mark the wrong pixels
+    deep = isinstance(key, tuple) and max(key) > 255
+    if deep or not image.has_transparency_data:
+        return image if image.mode == "RGB" else image.convert("RGB")
     layer = image.convert("RGBA")
-    white = Image.new("RGBA", layer.size, "white")
-    return Image.alpha_composite(white, layer).convert("RGB")
+    return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
+
+
+def _sixteen_bit(image: Image.Image) -> NDArray[Any]:
+    """Grey values (H, W) in 0..65535, black to white, with the transparent one, if any, white."""
+    array = np.asarray(image)
+    if array.min() < 0 or array.max() > 65535:
+        raise ImageError(f"pixels from {array.min()} to {array.max()} do not fit 16 bits; convert it to 8 or 16 bits")
+    if "transparency" in image.info:
+        array = np.where(array == image.info["transparency"], 65535, array)
+    tags = getattr(image, "tag_v2", {})  # of a TIFF
+    if tags.get(_BITS_PER_SAMPLE) == (12,):
+        array = array * 16 + array // 256
+    return 65535 - array if tags.get(_PHOTOMETRIC) == 0 else array  # 0: white is zero
 
 
 def _normalised(
@@ -185,8 +210,18 @@ def _normalised(
     return result
 
 
+class _Transform:
+    def __post_init__(self) -> None:
+        for key, value in vars(self).items():  # JSON gives lists
+            object.__setattr__(self, key, tuple(value) if isinstance(value, list) else value)
+
+    def config(self) -> dict[str, Any]:
+        """Return the arguments, ready for JSON: ``EvalTransform(**config)`` is the same transform."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(self).items()}
+
+
 @dataclass(frozen=True)
-class EvalTransform:
+class EvalTransform(_Transform):
     """Squash to S×S and normalise; the one transform of validation, prediction, serving and export.
 
     Args:
@@ -199,20 +234,13 @@ class EvalTransform:
     mean: Triple = IMAGENET_MEAN
     std: Triple = IMAGENET_STD
 
-    def __post_init__(self) -> None:
-        _freeze(self)
-
     def __call__(self, image: Image.Image, rng: np.random.Generator | None = None) -> NDArray[np.float32]:
         """Return float32 (3, S, S), contiguous; ``rng`` is there to be called like a random transform, and unused."""
         return _normalised(image, self.size, None, self.mean, self.std)
 
-    def config(self) -> dict[str, Any]:
-        """Return the arguments, ready for JSON: ``EvalTransform(**config)`` is the same transform."""
-        return _plain(self)
-
 
 @dataclass(frozen=True)
-class TrainTransform:
+class TrainTransform(_Transform):
     """The paper's augmentation at any size S: resize to R², crop a square, resize to S², flip.
 
     R = 512/448 · S; the side of the crop is R times one of ``crops`` (512, 448, 384, 320, 256 of 512), its corner a
@@ -233,9 +261,6 @@ class TrainTransform:
     crops: tuple[float, ...] = (1.0, 0.875, 0.75, 0.625, 0.5)
     flip: bool = True
 
-    def __post_init__(self) -> None:
-        _freeze(self)
-
     def box(self, width: int, height: int, rng: np.random.Generator) -> tuple[float, float, float, float]:
         """Draw (left, top, right, bottom) in pixels of an image of this size: one draw each for side, left, top."""
         whole = round(self.size * 512 / 448)
@@ -249,20 +274,6 @@ class TrainTransform:
         box, mirror = self.box(image.width, image.height, rng), rng.random() < 0.5
         result = _normalised(image, self.size, box, self.mean, self.std)
         return np.ascontiguousarray(result[:, :, ::-1]) if mirror and self.flip else result
-
-    def config(self) -> dict[str, Any]:
-        """Return the arguments, ready for JSON."""
-        return _plain(self)
-
-
-def _freeze(transform: EvalTransform | TrainTransform) -> None:
-    """Turn lists, as JSON gives them, into tuples."""
-    for key, value in vars(transform).items():
-        object.__setattr__(transform, key, tuple(value) if isinstance(value, list) else value)
-
-
-def _plain(transform: EvalTransform | TrainTransform) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(transform).items()}
 
 
 def find_images(paths: Iterable[str | Path]) -> list[Path]:
