@@ -61,7 +61,7 @@ TRANSFORM = EvalTransform(32)
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_values_are_those_of_the_frozen_trunk_rounded_to_fp16(backbone, dataset, workers):
-    stored = cached_features(backbone, dataset, TRANSFORM, batch_size=3, workers=workers)
+    stored = cached_features(backbone, dataset, TRANSFORM, batch_size=3, workers=workers).activations
     images = torch.from_numpy(np.stack([TRANSFORM(image) for image, _ in dataset]))
     with torch.no_grad():
         expected = backbone.eval().frozen(images)
@@ -74,7 +74,7 @@ def test_values_do_not_depend_on_the_mode_the_trunk_was_in(dataset, cache):
     for training in (True, False):
         torch.manual_seed(0)
         backbone = create_backbone("tiny", train_stages=1).train(training)
-        results.append(np.array(cached_features(backbone, dataset, TRANSFORM)))
+        results.append(np.array(cached_features(backbone, dataset, TRANSFORM).activations))
         for file in cache.iterdir():
             file.unlink()
     assert np.array_equal(*results)
@@ -85,7 +85,8 @@ def test_the_second_call_does_not_run_the_trunk(backbone, dataset, calls):
     assert sum(calls) >= 7
     calls.clear()
     second = cached_features(backbone, dataset, TRANSFORM, batch_size=3)
-    assert calls == [] and np.array_equal(first, second)
+    assert calls == [] and np.array_equal(first.activations, second.activations)
+    assert first.unreadable == second.unreadable == {}
 
 
 def test_labels_do_not_matter_to_the_cache(backbone, dataset, calls):
@@ -96,7 +97,7 @@ def test_labels_do_not_matter_to_the_cache(backbone, dataset, calls):
 
 
 def test_the_result_is_a_read_only_memory_map(backbone, dataset):
-    stored = cached_features(backbone, dataset, TRANSFORM)
+    stored = cached_features(backbone, dataset, TRANSFORM).activations
     assert isinstance(stored, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
         stored[0] = 0
@@ -104,7 +105,7 @@ def test_the_result_is_a_read_only_memory_map(backbone, dataset):
 
 def test_values_beyond_fp16_are_clipped_not_infinite(monkeypatch, backbone, dataset):
     monkeypatch.setattr(backbone, "frozen", lambda images: images.new_full((len(images), 1, 1, 2), -1e6))
-    assert (cached_features(backbone, dataset, TRANSFORM) == -65504).all()
+    assert (cached_features(backbone, dataset, TRANSFORM).activations == -65504).all()
 
 
 # the key
@@ -162,7 +163,7 @@ def test_the_cache_is_where_the_environment_says(backbone, dataset, cache):
 def test_it_says_its_size_first(monkeypatch, backbone, dataset, calls):
     talk = Talk()
     monkeypatch.setattr(talk, "say", lambda line: talk.lines.append((line, sum(calls))))
-    stored = cached_features(backbone, dataset, TRANSFORM, progress=talk)
+    stored = cached_features(backbone, dataset, TRANSFORM, progress=talk).activations
     (line, already_computed), *more = talk.lines
     assert not more and already_computed <= 1
     assert f"{stored.nbytes / 1e6:,.0f} MB for 7 images" in line and "GB free" in line
@@ -177,7 +178,7 @@ def test_it_refuses_to_fill_the_disk(monkeypatch, backbone, dataset, cache, call
     needed = 2 * 7 * 32 * 4 * 4  # fp16, seven images, 32 channels of 4×4
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=int(spare * needed)))
     if not refused:
-        assert cached_features(backbone, dataset, TRANSFORM).nbytes == needed
+        assert cached_features(backbone, dataset, TRANSFORM).activations.nbytes == needed
         return
     with pytest.raises(SarbError, match="SARB_CACHE") as error:
         cached_features(backbone, dataset, TRANSFORM)
@@ -205,7 +206,7 @@ def test_an_interruption_leaves_nothing_behind_and_the_next_call_starts_over(mon
         with pytest.raises(failure):
             cached_features(backbone, dataset, TRANSFORM, batch_size=2)
     assert len(seen) == 3 and list(cache.iterdir()) == []
-    assert cached_features(backbone, dataset, TRANSFORM).any(axis=(1, 2, 3)).all()
+    assert cached_features(backbone, dataset, TRANSFORM).activations.any(axis=(1, 2, 3)).all()
 
 
 @pytest.mark.parametrize("position", [0, 3])
@@ -230,4 +231,60 @@ def test_an_unreadable_first_image_is_named_with_every_backbone(dataset, tmp_pat
 
 
 def test_an_empty_data_set_gives_an_empty_array(backbone, dataset):
-    assert len(cached_features(backbone, dataset.take(np.zeros(7, bool)), TRANSFORM)) == 0
+    assert len(cached_features(backbone, dataset.take(np.zeros(7, bool)), TRANSFORM).activations) == 0
+
+
+# unreadable images, at most 1 %
+
+
+@pytest.fixture
+def many(dataset, tmp_path):
+    """Two hundred images, number 41 no picture, number 70 missing."""
+    folder = tmp_path / "many"
+    folder.mkdir()
+    names = [f"{number:03d}.jpg" for number in range(200)]
+    for number, name in enumerate(names):
+        (folder / name).write_bytes(dataset.paths[number % 7].read_bytes())
+    (folder / names[41]).write_text("no picture")
+    (folder / names[70]).unlink()
+    labels = dataset.labels.take(np.arange(200) % 7)
+    return type(dataset)(type(labels)(labels.values, labels.categories, names), folder)
+
+
+def test_unreadable_rows_are_remembered(backbone, many, cache, calls):
+    first = cached_features(backbone, many, TRANSFORM, batch_size=3)
+    assert list(first.unreadable) == [41, 70]
+    assert "041.jpg: not an image" in first.unreadable[41] and "070.jpg: no such file" in first.unreadable[70]
+    empty = np.isnan(first.activations).all(axis=(1, 2, 3))
+    assert np.flatnonzero(empty).tolist() == [41, 70] and np.isfinite(first.activations[~empty]).all()
+    assert sorted(path.suffix for path in cache.iterdir()) == [".json", ".npy"]
+    calls.clear()
+    second = cached_features(backbone, many, TRANSFORM)
+    assert calls == [] and second.unreadable == first.unreadable
+
+
+def test_a_batch_without_a_readable_image_is_no_problem(backbone, many):
+    assert list(cached_features(backbone, many, TRANSFORM, batch_size=1).unreadable) == [41, 70]
+
+
+def test_a_mended_image_has_another_cache(backbone, many):
+    before = cached_features(backbone, many, TRANSFORM)
+    (many.root / "070.jpg").write_bytes((many.root / "000.jpg").read_bytes())
+    after = cached_features(backbone, many, TRANSFORM)
+    assert list(after.unreadable) == [41]
+    assert np.array_equal(after.activations[70], before.activations[0])
+
+
+def test_an_old_list_of_a_cache_that_was_never_finished_does_not_count(backbone, dataset, cache):
+    cache.mkdir(parents=True)
+    cache_file(backbone, dataset, TRANSFORM).with_suffix(".json").write_text('[[3, "old"]]')
+    assert cached_features(backbone, dataset, TRANSFORM).unreadable == {}
+
+
+def test_too_many_stop_the_computation_early(backbone, many, cache, calls):
+    for number in (0, 1, 2):
+        (many.root / f"{number:03d}.jpg").write_text("no picture")
+    with pytest.raises(SarbError, match="at least 3 of 200 images cannot be read") as error:
+        cached_features(backbone, many, TRANSFORM, batch_size=4)
+    assert "sarb data check SRC" in str(error.value) and "000.jpg: not an image" in str(error.value)
+    assert sum(calls) <= 4 and list(cache.iterdir()) == []

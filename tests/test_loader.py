@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from sarb.data.images import TrainTransform, decode
-from sarb.loader import Batch, Batches, CachedMaps, Pictures, make_loader
+from sarb.errors import ImageError
+from sarb.loader import Batch, Batches, CachedMaps, Pictures, check_readable, make_loader
 
 
 def indices(batches):
@@ -137,6 +138,34 @@ def test_cached_maps_without_rows_are_all_of_them():
     activations = np.arange(3, dtype=np.float16).reshape(3, 1, 1, 1)
     batch = CachedMaps(activations, np.zeros((3, 1), np.int8))[[(0, 1), (0, 2)]]
     assert batch.images.flatten().tolist() == [1, 2]
+
+
+def test_unreadable_rows_of_a_cache_are_listed_and_left_out():
+    activations = np.arange(6, dtype=np.float16).reshape(6, 1, 1, 1)
+    labels, rows = np.array([[1], [0], [-1]], np.int8), np.array([5, 0, 3])
+    source = CachedMaps(activations, labels, rows, flip_seed=0, unreadable={3: "bad.jpg: broken", 4: "elsewhere"})
+    batch = source[[(0, 2), (0, 1), (0, 0)]]
+    assert batch.failures == ((2, "bad.jpg: broken"),) and batch.index.tolist() == [1, 0]
+    assert batch.images.flatten().tolist() == [0, 5] and batch.labels.tolist() == [[0], [1]]
+    nothing = source[[(0, 2)]]
+    assert nothing.images.shape == (0, 1, 1, 1) and nothing.labels.shape == (0, 1) and len(nothing.failures) == 1
+
+
+@pytest.mark.parametrize(("bad", "total", "stops"), [(1, 100, False), (1, 99, True), (2, 100, True), (57, 5700, False)])
+def test_one_in_a_hundred_may_be_unreadable(bad, total, stops):
+    reasons = [f"{number}.jpg: broken" for number in range(bad)]
+    if not stops:
+        check_readable(reasons, total)
+        return
+    with pytest.raises(ImageError, match=f"at least {bad} of {total} images cannot be read") as error:
+        check_readable(reasons, total)
+    assert "'sarb data check SRC'" in str(error.value) and str(error.value).endswith(f"\n  {bad - 1}.jpg: broken")
+
+
+def test_only_the_first_few_reasons_are_shown():
+    with pytest.raises(ImageError) as error:
+        check_readable(["a", "b", "c", "d", "e", "f", "g"], 10)
+    assert str(error.value).splitlines()[1:] == ["  a", "  b", "  c", "  d", "  e"]
 
 
 def test_cached_maps_need_no_workers():

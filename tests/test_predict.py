@@ -54,6 +54,31 @@ def test_unreadable_images_raise_or_are_listed(model: Model, squares_data: sarb.
     assert [Path(name).name for name, _ in skipped] == ["bad.jpg"]
 
 
+@pytest.mark.parametrize("cache", [False, True])
+def test_evaluation_leaves_unreadable_images_out_and_says_so(
+    model: Model, squares_data: sarb.Data, tmp_path: Path, cache: bool
+) -> None:
+    test, places = squares_data.test, np.arange(120) % 12
+    names = [f"{number:03d}.jpg" for number in range(120)]
+    for name, place in zip(names, places, strict=True):
+        (tmp_path / name).write_bytes(test.paths[place].read_bytes())
+    labels = LabelMatrix(test.labels.values[places], test.categories, names)
+    good = np.arange(120) != 50
+    expected = sarb.evaluate(model, Dataset(labels, tmp_path).take(good), cache=cache)
+    (tmp_path / names[50]).write_text("x")
+    with pytest.warns(
+        UserWarning, match=r"1 of 120 images could not be read and are left out: .*050\.jpg: not an image"
+    ):
+        report = sarb.evaluate(model, Dataset(labels, tmp_path), cache=cache)
+    assert report.metrics == pytest.approx(expected.metrics, nan_ok=True) and report.metrics["images"] == 119
+    skipped: list[tuple[str, str]] = [("before", "")]
+    sarb.evaluate(model, Dataset(labels, tmp_path), cache=cache, skipped=skipped)
+    assert [name for name, _ in skipped] == ["before", "050.jpg"]
+    (tmp_path / names[51]).unlink()
+    with pytest.raises(ImageError, match="at least 2 of 120 images cannot be read"):
+        sarb.evaluate(model, Dataset(labels, tmp_path), cache=cache)
+
+
 def test_evaluate_takes_columns_in_any_order_and_refuses_other_categories(
     model: Model, squares_data: sarb.Data
 ) -> None:

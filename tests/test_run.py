@@ -14,13 +14,16 @@ from sarb.files import read_json
 from sarb.optim import OPTIMIZERS
 from sarb.run import (
     CHECKPOINT,
+    State,
     check_same_run,
     has_checkpoint,
     load_checkpoint,
+    read_errors,
     save_checkpoint,
     versions,
     write_config,
     write_rows,
+    write_tables,
 )
 
 
@@ -209,6 +212,23 @@ def test_the_header_is_the_union_of_the_keys_in_order(tmp_path):
 def test_no_rows_make_no_trouble(tmp_path):
     write_rows(tmp_path / "log.csv", [])
     assert (tmp_path / "log.csv").read_text().strip() == ""
+
+
+def test_tables_of_a_run_that_skipped_something(tmp_path):
+    rows = [{"file_name": 'a "b".jpg', "reason": "a.jpg: broken, sadly", "split": "train"}]
+    state = State(2, log=[{"epoch": 0}, {"epoch": 1}], steps=[0.5, None, 0.25, 0.125], skipped=rows)
+    write_tables(tmp_path, state)
+    assert read_errors(tmp_path) == rows
+    assert (tmp_path / "steps.csv").read_text().split() == [
+        "step,epoch,loss",
+        "0,0,0.5",
+        "1,0,",
+        "2,1,0.25",
+        "3,1,0.125",
+    ]
+    state.skipped = []
+    write_tables(tmp_path, state)
+    assert read_errors(tmp_path) == [] and not (tmp_path / "errors.csv").exists()
 
 
 def test_versions_name_what_decides_the_numbers():

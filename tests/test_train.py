@@ -186,11 +186,12 @@ def test_all_configuration_errors_at_once(squares_data: sarb.Data) -> None:
         assert part in text
 
 
-def test_unreadable_training_image_is_an_error_that_names_it(squares_data: sarb.Data, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cache", [False, True])
+def test_an_unreadable_image_of_a_few_is_an_error_that_names_it(tmp_path: Path, cache: bool) -> None:
     (tmp_path / "bad.jpg").write_text("not an image")
     data = Dataset(LabelMatrix([[1] * 4], ["a", "b", "c", "d"], ["bad.jpg"]), tmp_path)
-    with pytest.raises(SarbError, match=r"bad\.jpg"):
-        fit(data, cache=False, epochs=1)
+    with pytest.raises(SarbError, match=r"1 of 1 images cannot be read(.|\n)*bad\.jpg"):
+        fit(data, cache=cache, epochs=1, network="pooled", network_options={}, method="partial_bce", method_options={})
 
 
 class Rounds(PartialBCE):

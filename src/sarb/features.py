@@ -1,7 +1,8 @@
 """The feature cache: what a frozen trunk makes of each image, computed once.
 
 One view per image (the evaluation transform), fp16, memory-mapped, keyed by the image files, the frozen weights and
-the transform. It says its size first and refuses to fill the disk.
+the transform. It says its size first and refuses to fill the disk. Unreadable images have no activations; a JSON file
+beside the array tells why.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,13 +20,20 @@ from numpy.typing import NDArray
 
 from sarb.data.dataset import Dataset
 from sarb.errors import SarbError
-from sarb.files import cache_dir
-from sarb.loader import Batches, Pictures, make_loader
+from sarb.files import cache_dir, read_json, write_json
+from sarb.loader import Batches, Pictures, check_readable, make_loader
 from sarb.networks.backbone import Backbone
 from sarb.progress import Progress
 
 #: share of the free disk space that a cache may take
 DISK_SHARE = 0.5
+
+
+class Features(NamedTuple):
+    """Activations (N, c, h, w), a read-only memory map, and row -> reason of the images that could not be read."""
+
+    activations: NDArray[np.float16]
+    unreadable: dict[int, str]
 
 
 def cache_file(backbone: Backbone, dataset: Dataset, transform: Any) -> Path:
@@ -44,14 +52,14 @@ def cached_features(
     batch_size: int = 32,
     workers: int = 0,
     progress: Progress | None = None,
-) -> NDArray[np.float16]:
-    """Return the frozen trunk's activations (N, c, h, w) as a read-only memory map, computing them if need be."""
+) -> Features:
+    """Return what the frozen trunk makes of the images, computing it if need be; too many unreadable ones stop it."""
     progress = progress or Progress(enabled=False)
     file = cache_file(backbone, dataset, transform)
     if not file.exists():
         _build(file, backbone, dataset, transform, device or torch.device("cpu"), batch_size, workers, progress)
-    stored: NDArray[np.float16] = np.load(file, mmap_mode="r")
-    return stored
+    reasons = file.with_suffix(".json")
+    return Features(np.load(file, mmap_mode="r"), dict(read_json(reasons)) if reasons.exists() else {})
 
 
 def _build(
@@ -73,17 +81,22 @@ def _build(
             f"{file.parent}: the cache needs {size / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free and it may "
             f"take {DISK_SHARE:.0%} of that. Set SARB_CACHE to a larger disk, or train with cache=False (--no-cache)"
         )
-    partial = file.with_name(f".{file.stem}.{os.getpid()}.npy")
+    partial, unreadable = file.with_name(f".{file.stem}.{os.getpid()}.npy"), dict[int, str]()
     try:
         array = np.lib.format.open_memmap(partial, mode="w+", dtype=np.float16, shape=shape)
         with progress.bar("computing features", len(dataset)) as advance:
             for batch in make_loader(source, Batches(len(dataset), batch_size), workers):
-                if batch.failures:
-                    raise SarbError(batch.failures[0][1])
-                array[batch.index.numpy()] = _activations(backbone, batch.images.to(device)).cpu().numpy()
-                advance(len(batch.index))
+                unreadable.update(batch.failures)
+                check_readable(list(unreadable.values()), len(dataset))
+                if len(batch.index):
+                    array[batch.index.numpy()] = _activations(backbone, batch.images.to(device)).cpu().numpy()
+                advance(len(batch.index) + len(batch.failures))
+        array[list(unreadable)] = np.nan  # should the list of them ever get lost, no run may take zeros for a picture
         array.flush()
         del array
+        file.with_suffix(".json").unlink(missing_ok=True)
+        if unreadable:
+            write_json(file.with_suffix(".json"), list(unreadable.items()))
         partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)

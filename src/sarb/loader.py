@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Sampler
 from torch.utils.data import Dataset as TorchDataset
 
-from sarb.data.images import decode
+from sarb.data.images import MOST_UNREADABLE, decode
 from sarb.errors import ImageError
 
 Key = tuple[int, int]  # (epoch, image index): with the seed, all that an augmentation depends on
@@ -47,6 +47,15 @@ class Batch:
             labels=self.labels.to(device, non_blocking=True),
             index=self.index.to(device, non_blocking=True),
             views=tuple(view.to(device, non_blocking=True) for view in self.views),
+        )
+
+
+def check_readable(reasons: Sequence[str], total: int) -> None:
+    """Raise when more than ``MOST_UNREADABLE`` of ``total`` images could not be read; ``reasons`` has one line each."""
+    if reasons and len(reasons) / total > MOST_UNREADABLE:
+        raise ImageError(
+            f"at least {len(reasons):,} of {total:,} images cannot be read, and more than {MOST_UNREADABLE:.0%} stop a "
+            "run ('sarb data check SRC' lists them all):\n  " + "\n  ".join(reasons[:5])
         )
 
 
@@ -112,6 +121,7 @@ class CachedMaps(TorchDataset[Batch]):
         labels: (n, C) of the images used here.
         rows: (n,) their rows in ``activations``; all of them when left out.
         flip_seed: mirror every second map at random, by seed, epoch and index; None never does.
+        unreadable: row of ``activations`` -> why it holds nothing.
     """
 
     def __init__(
@@ -120,16 +130,20 @@ class CachedMaps(TorchDataset[Batch]):
         labels: NDArray[np.int8],
         rows: NDArray[np.int64] | None = None,
         flip_seed: int | None = None,
+        unreadable: Mapping[int, str] | None = None,
     ) -> None:
         self.activations, self.labels, self.flip_seed = activations, labels, flip_seed
+        self.unreadable = unreadable or {}
         self.rows = np.arange(len(labels)) if rows is None else rows
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, keys: Sequence[Key]) -> Batch:
-        """Return the batch of these images, as float32."""
-        index = np.array([position for _, position in keys], dtype=np.int64)
+        """Return the batch of these images, as float32; unreadable ones are left out and listed."""
+        reasons = {position: self.unreadable.get(int(self.rows[position])) for _, position in keys}
+        index = np.array([position for _, position in keys if reasons[position] is None], dtype=np.int64)
+        failures = tuple((position, reason) for position, reason in reasons.items() if reason is not None)
         activations = torch.from_numpy(self.activations[self.rows[index]].astype(np.float32))
         if self.flip_seed is not None:
             epoch = keys[0][0]
@@ -138,7 +152,7 @@ class CachedMaps(TorchDataset[Batch]):
                 torch.from_numpy(mirrored)[:, None, None, None], activations.flip(-1), activations
             )
         labels = torch.from_numpy(self.labels[index])
-        return Batch(activations, labels, torch.from_numpy(index), frozen=True)
+        return Batch(activations, labels, torch.from_numpy(index), frozen=True, failures=failures)
 
 
 class Batches(Sampler[list[Key]]):

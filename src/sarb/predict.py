@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from sarb.data.dataset import Dataset
 from sarb.errors import ImageError, SarbError, did_you_mean
 from sarb.labels import LabelMatrix
-from sarb.loader import Batch, Batches, CachedMaps, Pictures, Source, make_loader
+from sarb.loader import Batch, Batches, CachedMaps, Pictures, Source, check_readable, make_loader
 from sarb.model import Model
 from sarb.networks.base import Network
 from sarb.progress import Progress
@@ -63,7 +65,8 @@ def predict(
         images: a Dataset, a path, or a list of paths, Pillow images or arrays.
         batch_size: images per step.
         workers: processes that decode images.
-        cache: keep the frozen trunk's activations (fp16) for the next call on the same Dataset.
+        cache: keep the frozen trunk's activations (fp16) for the next call on the same Dataset; more than 1 % of
+            unreadable images are an error then.
         progress: draw a progress bar.
         skipped: give a list to leave unreadable images out; it receives (path, reason). Without it they are an error.
     """
@@ -77,10 +80,10 @@ def predict(
     if isinstance(images, Dataset) and cache:
         from sarb.features import cached_features
 
-        activations = cached_features(
+        stored = cached_features(
             model.network.backbone, images, model.transform, device=model.device, workers=workers, progress=talk
         )
-        source = CachedMaps(activations, images.labels.values)
+        source = CachedMaps(stored.activations, images.labels.values, unreadable=stored.unreadable)
     else:
         sources = images.paths if isinstance(images, Dataset) else images
         source = Pictures(sources, np.zeros((len(sources), 0), np.int8), [model.transform])
@@ -114,12 +117,33 @@ def match_categories(model: Model, dataset: Dataset) -> Dataset:
         )
     order = [dataset.categories.index(name) for name in model.categories]
     labels = LabelMatrix(dataset.labels.values[:, order], model.categories, dataset.labels.paths)
-    return Dataset(labels, dataset.root, dataset.name)
+    return replace(dataset, labels=labels)
 
 
-def evaluate(model: Model, dataset: Dataset, **options: Any) -> Report:
-    """Score a data set and compare with its known labels; options as in :func:`predict`."""
+def readable(dataset: Dataset, skipped: Sequence[tuple[str, str]]) -> Dataset:
+    """The data set without the (path, reason) that :func:`predict` has skipped; more than 1 % of them are an error."""
+    check_readable([reason for _, reason in skipped], len(dataset))
+    names = {name for name, _ in skipped}
+    return dataset.take(np.array([path not in names for path in dataset.labels.paths], bool)) if names else dataset
+
+
+def evaluate(model: Model, dataset: Dataset, *, skipped: list[tuple[str, str]] | None = None, **options: Any) -> Report:
+    """Score a data set and compare with its known labels.
+
+    Args:
+        model: from :func:`sarb.fit` or :func:`sarb.load_model`.
+        dataset: images with labels. Unreadable images are left out, with a warning; more than 1 % are an error.
+        skipped: a list that receives (path, reason) of the unreadable images, instead of the warning.
+        options: as in :func:`predict`.
+    """
     from sarb.report import Report
 
-    dataset = match_categories(model, dataset)
-    return Report.of(predict(model, dataset, **options), dataset.labels)
+    dataset, found = match_categories(model, dataset), list[tuple[str, str]]()
+    scores = predict(model, dataset, skipped=found, **options)
+    report = Report.of(scores, readable(dataset, found).labels)
+    if skipped is not None:
+        skipped += found
+    elif found:
+        message = f"{len(found)} of {len(dataset)} images could not be read and are left out: {found[0][1]}"
+        warnings.warn(message + " …" * (len(found) > 1), stacklevel=2)
+    return report

@@ -22,19 +22,25 @@ from sarb.errors import ConfigError, SarbError
 from sarb.files import atomic_write, read_json, write_json
 
 CHECKPOINT = "checkpoint/state.safetensors"
+ERRORS = "errors.csv"
 #: settings that may differ in a resumed run because they do not change its numbers
 HARMLESS = {"workers", "command"}
 
 
 @dataclass
 class State:
-    """Bookkeeping of a run that a resume brings back: epochs done, best validation, one log row per epoch, losses."""
+    """Bookkeeping of a run that a resume brings back.
+
+    Epochs done, best validation, one log row per epoch, the loss of each step (None where no image could be read), and
+    the rows of ``errors.csv``.
+    """
 
     epoch: int = 0
     best: float = -math.inf
     best_epoch: int = -1
     log: list[dict[str, Any]] = field(default_factory=list)
-    steps: list[float] = field(default_factory=list)
+    steps: list[float | None] = field(default_factory=list)
+    skipped: list[dict[str, str]] = field(default_factory=list)
 
     def step_rows(self) -> list[dict[str, Any]]:
         """Rows of ``steps.csv``; all epochs have the same number of steps."""
@@ -57,6 +63,29 @@ def write_rows(path: str | Path, rows: Sequence[dict[str, Any]]) -> None:
         writer = csv.DictWriter(file, header, restval="")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def write_tables(folder: Path, state: State) -> None:
+    """Write ``log.csv``, ``steps.csv`` and ``errors.csv``."""
+    write_rows(folder / "log.csv", state.log)
+    write_rows(folder / "steps.csv", state.step_rows())
+    write_errors(folder, state.skipped)
+
+
+def write_errors(folder: Path, rows: Sequence[dict[str, str]]) -> None:
+    """Write ``errors.csv``, the images that were skipped: file_name, reason, split; no file if there are none."""
+    if rows:
+        write_rows(folder / ERRORS, rows)
+    else:
+        (folder / ERRORS).unlink(missing_ok=True)
+
+
+def read_errors(folder: Path) -> list[dict[str, str]]:
+    """Read ``errors.csv`` back."""
+    if not (folder / ERRORS).is_file():
+        return []
+    with (folder / ERRORS).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def save_checkpoint(

@@ -66,6 +66,7 @@ def train_session(
     record = {
         "source": source,
         "options": data_options,
+        "notes": data.notes,
         "known": known,
         "mask_seed": mask,
         "command": _command(recipe, source, data_options, options, known, mask, valid, init, folder),
@@ -109,15 +110,21 @@ def _was_cached(folder: Path) -> bool:
 def finish(folder: Path, model: Any, test: Any, cache: bool = False) -> Report:
     """Test the last model (and the best on validation, if there is one), write scores, metrics and report."""
     from sarb.model import load_model
-    from sarb.predict import match_categories, predict
+    from sarb.predict import match_categories, predict, readable
+    from sarb.run import read_errors, write_errors
 
-    test = match_categories(model, test)
-    scores = predict(model, test, cache=cache)
+    whole, skipped = match_categories(model, test), list[tuple[str, str]]()
+    scores = predict(model, whole, cache=cache, skipped=skipped)
+    test = readable(whole, skipped)
     report = Report.of(scores, test.labels, name=f"{folder.name}, test images")
     metrics: dict[str, Any] = json.loads(report.to_json())
     if (folder / "best").is_dir():
-        best = Report.of(predict(load_model(folder / "best"), test, cache=cache), test.labels)
+        best = Report.of(predict(load_model(folder / "best"), whole, cache=cache, skipped=[]), test.labels)
         metrics["best"] = {key: value for key, value in json.loads(best.to_json()).items() if key != "per_category"}
+    errors = [row for row in read_errors(folder) if row["split"] != "test"]
+    errors += [{"file_name": name, "reason": reason, "split": "test"} for name, reason in skipped]
+    write_errors(folder, errors)
+    metrics["skipped"] = {split: [row["split"] for row in errors].count(split) for split in ("train", "valid", "test")}
     scores.save(folder / "scores.npz")
     # with whole paths, so that a later report finds the pictures from anywhere
     LabelMatrix(test.labels.values, test.categories, [str(path) for path in test.paths]).save(
@@ -199,12 +206,9 @@ def predict_session(
     scores = predict(load_model(run), files, progress=len(files) > 1, skipped=skipped, **options)
     if not len(scores):
         raise ImageError("\n".join(reason for _, reason in skipped))
-    for _, reason in skipped:
-        print(f"sarb: skipped: {reason}", file=sys.stderr)
     if out is not None:
         scores.to_csv(out, top_k=top_k, threshold=threshold)
-        if skipped:
-            _write_errors(out.with_name(out.name + ".errors.csv"), skipped)
+    list_skipped(skipped, out.with_name(out.name + ".errors.csv") if out is not None else None)
     chosen = [
         [(label, p) for label, p in ranked[:top_k] if p >= (threshold or 0)]
         for ranked in scores.top(len(scores.categories) if threshold is not None else (top_k or 5))
@@ -220,7 +224,12 @@ def predict_session(
     return skipped
 
 
-def _write_errors(path: Path, skipped: Sequence[tuple[str, str]]) -> None:
+def list_skipped(skipped: Sequence[tuple[str, str]], path: Path | None = None) -> None:
+    """List (file name, reason) of unreadable images on stderr and, if asked, in a file."""
+    for _, reason in skipped:
+        print(f"sarb: skipped: {reason}", file=sys.stderr)
+    if not skipped or path is None:
+        return
     with atomic_write(path) as file:
         writer = csv.writer(file)
         writer.writerow(["file_name", "reason"])

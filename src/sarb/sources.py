@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 from sarb.data.dataset import Dataset
 from sarb.data.images import TrainTransform
 from sarb.errors import ConfigError
-from sarb.features import cached_features
-from sarb.loader import CachedMaps, Pictures, Source
+from sarb.features import Features, cached_features
+from sarb.labels import LabelMatrix
+from sarb.loader import Batch, CachedMaps, Pictures, Source, check_readable
 from sarb.methods.base import Method
 from sarb.model import Model
 from sarb.progress import Progress
@@ -43,6 +45,62 @@ class Split:
         return cls(whole, whole.take(rows), whole.take(held), rows, held)
 
 
+class Skipped:
+    """The images a run could not read: left out, counted, listed; more than 1 % of a data set stop it.
+
+    Args:
+        split: which images train and which validate. Those split off count with the training images they come from.
+        talk: says each once.
+    """
+
+    def __init__(self, split: Split, talk: Progress) -> None:
+        self.split, self.talk = split, talk
+        self.found: dict[tuple[str, str], str] = {}  # (part, file name) -> reason
+
+    def add(self, part: str, failures: Sequence[tuple[int, str]]) -> None:
+        """Note (index, reason) of images of the part ``"train"`` or ``"valid"``."""
+        if not failures:
+            return
+        names = {"train": self.split.train, "valid": self.split.valid}[part].labels.paths
+        self.merge({"file_name": names[index], "reason": reason, "split": part} for index, reason in failures)
+
+    def merge(self, rows: Iterable[dict[str, str]]) -> None:
+        """Note what another process, or the run before it was interrupted, has found."""
+        for row in rows:
+            key = row["split"], row["file_name"]
+            if key not in self.found:
+                self.found[key] = row["reason"]
+                self.talk.say(f"skipped: {row['reason']}")
+        groups = [({"train"}, self.split.train), ({"valid"}, self.split.valid)]
+        for parts, dataset in [({"train", "valid"}, self.split.whole)] if len(self.split.held) else groups:
+            check_readable([reason for (part, _), reason in self.found.items() if part in parts], len(dataset))
+
+    def rows(self) -> list[dict[str, str]]:
+        """Rows of ``errors.csv``, in an order that does not depend on when they were found."""
+        return [
+            {"file_name": name, "reason": reason, "split": part} for (part, name), reason in sorted(self.found.items())
+        ]
+
+    def readable(self, part: str, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Note what is missing from batches, and leave those out of which nothing is left."""
+        for batch in batches:
+            self.add(part, batch.failures)
+            if len(batch.index):
+                yield batch
+
+    def figures(self) -> dict[str, int]:
+        """Numbers of an epoch for ``log.csv``: known labels that could be learned from, and images skipped so far."""
+        from accelerate.utils import gather_object
+
+        self.merge(gather_object(self.rows()))  # each process has read its share of the images
+        return {"known": int(np.count_nonzero(self.used().values)), "skipped": len(self.found)}
+
+    def used(self) -> LabelMatrix:
+        """The training labels without those of unreadable images."""
+        labels = self.split.train.labels
+        return labels.take(np.array([("train", path) not in self.found for path in labels.paths], bool))
+
+
 @dataclass(frozen=True)
 class Sources:
     """Batches for training (augmented), for a plain pass over the training images, and for validation."""
@@ -71,20 +129,21 @@ class Sources:
 
     @classmethod
     def _cached(cls, split: Split, model: Model, settings: Settings, device: torch.device, talk: Progress) -> Sources:
-        def activations(dataset: Dataset) -> NDArray[np.float16]:
+        def features(dataset: Dataset) -> Features:
             return cached_features(
                 model.network.backbone, dataset, model.transform, device=device, workers=settings.workers, progress=talk
             )
 
-        stored = activations(split.whole)  # of the whole set, so that another split needs no other cache
-        plain = CachedMaps(stored, split.train.labels.values, split.rows)
-        train = plain
-        if settings.flip:
-            train = CachedMaps(stored, split.train.labels.values, split.rows, flip_seed=settings.seed)
+        def maps(stored: Features, dataset: Dataset, rows: NDArray[np.int64], flip: int | None = None) -> CachedMaps:
+            return CachedMaps(stored.activations, dataset.labels.values, rows, flip, stored.unreadable)
+
+        stored = features(split.whole)  # of the whole set, so that another split needs no other cache
+        plain = maps(stored, split.train, split.rows)
+        train = maps(stored, split.train, split.rows, settings.seed) if settings.flip else plain
         if len(split.held) or not len(split.valid):
-            valid = CachedMaps(stored, split.valid.labels.values, split.held)
+            valid = maps(stored, split.valid, split.held)
         else:
-            valid = CachedMaps(activations(split.valid), split.valid.labels.values)
+            valid = maps(features(split.valid), split.valid, np.arange(len(split.valid)))
         return cls(train, plain, valid, True)
 
 

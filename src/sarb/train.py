@@ -32,10 +32,10 @@ from sarb.run import (
     save_checkpoint,
     versions,
     write_config,
-    write_rows,
+    write_tables,
 )
 from sarb.settings import Settings, resolve
-from sarb.sources import Sources, Split
+from sarb.sources import Skipped, Sources, Split
 
 #: how many times ``epochs`` a small data set may get to reach ``min_steps``
 MOST_GROWTH = 20
@@ -63,6 +63,8 @@ def fit(
     **options: Any,
 ) -> Model:
     """Train a network on partial labels and return the model of the last epoch.
+
+    Images that cannot be read are skipped and listed in ``errors.csv``; more than 1 % of them stop the run.
 
     Args:
         train: images with labels in {-1, 0, +1}; hide some first with ``train.hide(known, seed)``.
@@ -120,18 +122,18 @@ class _Training:
     ) -> None:
         from accelerate import Accelerator, DistributedDataParallelKwargs
 
-        # A method need not use all its parameters in every step: α and β rest until blending starts.
-        unused = DistributedDataParallelKwargs(find_unused_parameters=True)
         self.accelerator = Accelerator(
             cpu=settings.device == "cpu" or not torch.accelerator.is_available(),
             mixed_precision=settings.precision,
-            kwargs_handlers=[unused],
+            # A method need not use all its parameters in every step: α and β rest until blending starts.
+            kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
         )
         self.device = self.accelerator.device
         talk = talk if self.accelerator.is_main_process else Progress(enabled=False)
         self.talk, self.state = talk, State()
         torch.manual_seed(settings.seed)
         self.split = Split.of(train, valid, settings.seed)
+        self.skipped = Skipped(self.split, talk)
         steps = -(-len(self.split.train) // (settings.batch_size * self.accelerator.num_processes))
         wanted = -(-settings.min_steps // max(1, steps))
         epochs = max(settings.epochs, min(wanted, MOST_GROWTH * settings.epochs))
@@ -169,6 +171,7 @@ class _Training:
             check_same_run(folder, config)
             stored = load_checkpoint(folder, self.method, self.optimizer)
             self.state = State(**stored)
+            self.skipped.merge(self.state.skipped)
             self.talk.say(f"resuming {folder} after epoch {self.state.epoch - 1}")
             return
         if resume and folder.exists() and any(folder.iterdir()):
@@ -188,26 +191,27 @@ class _Training:
             started = time.perf_counter()
             row = self._epoch(state.epoch)
             row |= self._validate(folder)
+            row |= self.skipped.figures()
             row["seconds"] = round(time.perf_counter() - started, 2)
             state.log.append(row)
             state.epoch += 1
+            state.skipped = self.skipped.rows()
             self._tell(row, total)
             if folder is not None and self.accelerator.is_main_process:
                 save_checkpoint(folder, self.method, self.optimizer, vars(state))
-                write_rows(folder / "log.csv", state.log)
-                write_rows(folder / "steps.csv", state.step_rows())
+                write_tables(folder, state)
         self.model.network.eval()
         if folder is not None and self.accelerator.is_main_process:
             from sarb.report.card import model_card
 
-            self.model.save(folder / "model", model_card(self.model, settings.as_dict(), self.split.train.labels))
+            used = self.skipped.used()
+            used.save(folder / "labels.npz")
+            self.model.save(folder / "model", model_card(self.model, settings.as_dict(), used))
         self.accelerator.wait_for_everyone()
 
     def _patience_over(self) -> bool:
-        patience = self.settings.patience
-        return (
-            patience is not None and self.state.best_epoch >= 0 and self.state.epoch - self.state.best_epoch > patience
-        )
+        patience, state = self.settings.patience, self.state
+        return patience is not None and state.best_epoch >= 0 and state.epoch - state.best_epoch > patience
 
     def _new_round(self) -> None:
         """Train again from re-initialised weights; what the method remembers outside the network stays."""
@@ -228,16 +232,20 @@ class _Training:
         sums: dict[str, float] = {}
         with self.talk.bar(f"epoch {epoch}", len(batches)) as advance:
             for number, batch in enumerate(make_loader(self.sources.train, batches, settings.workers)):
+                self.skipped.add("train", batch.failures)
                 for term, value in self._step(batch, epoch, number, len(batches)).items():
                     sums[term] = sums.get(term, 0.0) + value
                 advance(1)
-        row: dict[str, Any] = {"epoch": epoch, **{name: value / len(batches) for name, value in sums.items()}}
+        steps = sum(loss is not None for loss in self.state.steps[-len(batches) :])
+        row: dict[str, Any] = {"epoch": epoch, **{name: value / steps for name, value in sums.items()}}
         row["lr"] = max(group["lr"] for group in self.optimizer.param_groups)
-        return {**row, **method.figures(), "known": int(np.count_nonzero(self.split.train.labels.values))}
+        return {**row, **method.figures()}
 
     def _step(self, batch: Batch, epoch: int, number: int, count: int) -> dict[str, float]:
-        if batch.failures:
-            raise SarbError(batch.failures[0][1])
+        # A process that could read none of its images would leave the others waiting: all leave out the step.
+        if not self.accelerator.gather(torch.tensor([len(batch.index)], device=self.device)).all():
+            self.state.steps.append(None)
+            return {}
         settings = self.settings
         self.method.begin_step(epoch + number / count)
         step = epoch % settings.epochs * count + number
@@ -263,7 +271,8 @@ class _Training:
 
     def _plain_batches(self) -> Iterable[Batch]:
         batches = Batches(len(self.sources.plain), self.settings.batch_size)
-        return (batch.to(self.device) for batch in make_loader(self.sources.plain, batches, self.settings.workers))
+        loader = make_loader(self.sources.plain, batches, self.settings.workers)
+        return (batch.to(self.device) for batch in self.skipped.readable("train", loader))
 
     def _activations(self) -> Iterable[Tensor]:
         """What the frozen stages make of the training images."""
@@ -275,7 +284,8 @@ class _Training:
         if not len(self.split.valid):
             return {}
         network, batches = self.model.network, Batches(len(self.sources.valid), self.settings.batch_size)
-        logits, index, _ = infer(network, make_loader(self.sources.valid, batches, self.settings.workers))
+        logits, index, failures = infer(network, make_loader(self.sources.valid, batches, self.settings.workers))
+        self.skipped.add("valid", failures)
         result = measure(logits, self.split.valid.labels.take(index))
         if result["mAP"] > self.state.best:
             self.state.best, self.state.best_epoch = result["mAP"], self.state.epoch
