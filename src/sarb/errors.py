@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 class SarbError(Exception):
@@ -11,7 +12,14 @@ class SarbError(Exception):
 
 
 class DataError(SarbError):
-    """A data source that cannot be read, or can be read in more than one way."""
+    """A data source that cannot be read, or can be read in more than one way.
+
+    ``findings`` holds the same as :class:`sarb.data.problems.Finding` objects, where the reader knows the place.
+    """
+
+    def __init__(self, message: str, findings: Sequence[Any] = ()) -> None:
+        self.findings = list(findings)
+        super().__init__(message)
 
 
 class ImageError(SarbError):

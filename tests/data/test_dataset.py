@@ -106,10 +106,13 @@ def test_fingerprint_does_not_depend_on_the_working_folder(dataset, tmp_path, mo
     assert Dataset(dataset.labels, Path()).fingerprint() == dataset.fingerprint()
 
 
-def test_fingerprint_names_a_missing_file(dataset, tmp_path):
+def test_a_missing_file_has_a_fingerprint_of_its_own(dataset, tmp_path):
+    before = dataset.fingerprint()
     (tmp_path / "4.png").unlink()
-    with pytest.raises(SarbError, match=r"4\.png"):
-        dataset.fingerprint()
+    missing = dataset.fingerprint()
+    assert missing == dataset.fingerprint() != before
+    (tmp_path / "5.png").unlink()
+    assert dataset.fingerprint() != missing
 
 
 def test_data_hides_training_and_validation_but_never_test_labels(dataset):

@@ -9,7 +9,7 @@ from sarb.data import DATASETS, Data, Dataset, load
 from sarb.errors import ConfigError, DataError
 from tests.data.fixtures import write_coco, write_visual_genome, write_voc, write_wide_csv
 
-pytestmark = pytest.mark.filterwarnings("ignore::sarb.data.checks.DataWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sarb.data.problems.DataWarning")
 
 
 def options_reader(
@@ -63,7 +63,10 @@ def test_every_kind_of_source(tmp_path):
 
 
 def test_all_names_are_registered():
-    assert set(DATASETS) == {"demo", "table", "coco", "voc", "vg"}
+    assert set(DATASETS) == {
+        "demo", "table", "list", "folder", "npy", "coco", "lvis", "voc", "vg", "open_images", "chexpert", "nus_wide",
+        "label_studio", "cvat",
+    }  # fmt: skip
 
 
 def test_text_is_converted_by_the_annotated_type(readers, tmp_path):
@@ -83,7 +86,7 @@ def test_wrong_options_are_reported_together(readers, tmp_path):
     problems = error.value.problems
     assert len(problems) == 5
     assert problems[0].startswith("unknown option of source 'options': 'nubmer'. Did you mean 'number'? Available: ")
-    assert "either, flag, folder, number, share, word" in problems[0]
+    assert problems[0].endswith("check_files, either, flag, folder, number, share, split_seed, test, valid, word")
     assert problems[1] == "option number of source 'options' must be a whole number, got 'x'"
     assert problems[2] == "option share of source 'options' must be a number, got 'y'"
     assert problems[3] == "option flag of source 'options' must be true or false, got 'perhaps'"
@@ -108,7 +111,9 @@ def test_a_folder_named_like_a_reader_is_a_folder(tmp_path, monkeypatch):
 
 
 def test_unknown_sources(tmp_path):
-    with pytest.raises(DataError, match=r"unknown data source 'ccoo'\. Did you mean 'coco'\? Available: coco, demo"):
+    with pytest.raises(
+        DataError, match=r"unknown data source 'ccoo'\. Did you mean 'coco'\? Available: chexpert, coco, cvat, demo"
+    ):
         load(f"ccoo:{tmp_path}")
     with pytest.raises(DataError, match=r"demmo: no such file, folder or data source\. Did you mean 'demo'\?"):
         load("demmo")

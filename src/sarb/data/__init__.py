@@ -1,22 +1,23 @@
 """Readers: every source of images and labels becomes a :class:`Data`.
 
-A source is a name (``demo``), a scheme with a place (``coco:DIR``, ``voc:DIR``, ``vg:DIR``, ``table:FILE``), or a path
-whose kind is plain to see: a ``.csv`` file, or a folder in the official layout of VOC, COCO or Visual Genome.
+A source is a name (``demo``), a scheme with a place (``coco:DIR``, ``table:FILE`` …), or a path whose kind is plain to
+see, see :mod:`sarb.data.detect`.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import re
 import types
 import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sarb.data.assemble import finish
 from sarb.data.dataset import Data, Dataset
-from sarb.errors import ConfigError, DataError, did_you_mean, unknown_name
+from sarb.data.problems import all_at_once
+from sarb.errors import ConfigError, DataError, unknown_name
 
 __all__ = ["DATASETS", "Data", "Dataset", "load", "reader_name"]
 
@@ -24,54 +25,66 @@ __all__ = ["DATASETS", "Data", "Dataset", "load", "reader_name"]
 DATASETS: dict[str, str] = {
     "demo": "sarb.data.demo:load_demo",
     "table": "sarb.data.table:load_table",
+    "list": "sarb.data.list_table:load_list",
+    "folder": "sarb.data.folder:load_folder",
+    "npy": "sarb.data.npy:load_npy",
     "coco": "sarb.data.coco:load_coco",
+    "lvis": "sarb.data.lvis:load_lvis",
     "voc": "sarb.data.voc:load_voc",
     "vg": "sarb.data.visual_genome:load_visual_genome",
+    "open_images": "sarb.data.open_images:load_open_images",
+    "chexpert": "sarb.data.chexpert:load_chexpert",
+    "nus_wide": "sarb.data.nus_wide:load_nus_wide",
+    "label_studio": "sarb.data.label_studio:load_label_studio",
+    "cvat": "sarb.data.cvat:load_cvat",
 }
-
-#: file that marks a folder -> its reader
-LAYOUTS: dict[str, str] = {
-    "ImageSets/Main": "voc",
-    "VOC2007/ImageSets/Main": "voc",
-    "VOCdevkit/VOC2007/ImageSets/Main": "voc",
-    "annotations/instances_train2014.json": "coco",
-    "annotations/instances_train2017.json": "coco",
-    "objects.json": "vg",
-}
+#: readers of one file; the others take a folder, some either
+FILES = ("table", "list", "npy", "label_studio", "cvat")
 
 
 def load(source: str | Path, **options: Any) -> Data:
     """Read a data source.
 
     Args:
-        source: ``"demo"``, ``"labels.csv"``, ``"coco:DIR"``, ``"voc:DIR"``, ``"vg:DIR"``, ``"table:FILE"`` or a folder.
-        options: options of that reader; text is converted to the annotated type, as ``-o valid=0.1`` arrives.
+        source: ``"demo"``, ``"labels.csv"``, ``"coco:DIR"``, ``"voc:DIR"``, ``"vg:DIR"``, … or a folder.
+        options: options of that reader, and for every reader ``test``, ``valid``, ``split_seed`` and ``check_files``
+            (see :func:`sarb.data.assemble.finish`); text is converted to the annotated type, as ``-o valid=0.1``
+            arrives.
 
     Raises:
         DataError: the source cannot be found, told apart, or read.
         ConfigError: wrong options, all reported at once.
     """
-    name, place = _find(source)
+    name, place = find(source)
     reader = _reader(name)
-    parameters = inspect.signature(reader).parameters
-    located = next(iter(parameters.values())).default is inspect.Parameter.empty if parameters else False
+    parameters = list(inspect.signature(reader).parameters.values())
+    located = bool(parameters) and parameters[0].default is inspect.Parameter.empty
     if located and not place:
-        raise DataError(f"source '{name}' needs a place: {name}:{'FILE' if name == 'table' else 'DIR'}")
+        raise DataError(f"source '{name}' needs a place: {name}:{'FILE' if name in FILES else 'DIR'}")
     if place and not located:
         raise DataError(f"source '{name}' takes no place, got '{place}'")
     if located and not Path(place).expanduser().exists():
         raise DataError(f"{place}: no such file or folder (read as source '{name}')")
-    arguments = [Path(place).expanduser()] if located else []
-    return typing.cast(Data, reader(*arguments, **_convert(name, reader, options, skip=len(arguments))))
+    guessed = "" if str(source).startswith(name) else f" (what {source} was taken for)"
+    own, common = _convert(f"source '{name}'{guessed}", reader, options, skip=int(located))
+    where = [Path(place).expanduser()] if located else []
+
+    def read() -> Data:
+        data = reader(*where, **own)
+        return finish(data, **common) if isinstance(data, Data) else data
+
+    return all_at_once(read)
 
 
 def reader_name(source: str | Path) -> str:
     """Return the name of the reader for a source, a key of ``DATASETS``."""
-    return _find(source)[0]
+    return find(source)[0]
 
 
-def _find(source: str | Path) -> tuple[str, str]:
+def find(source: str | Path) -> tuple[str, str]:
     """Return (reader name, place)."""
+    from sarb.data.detect import detect
+
     text = str(source)
     if isinstance(source, str):
         scheme, colon, place = text.partition(":")
@@ -80,43 +93,18 @@ def _find(source: str | Path) -> tuple[str, str]:
         # the built-in set wins over a folder of that name (write ./demo); a reader's bare name does not
         if text in DATASETS and (text == "demo" or not Path(text).exists()):
             return text, ""
-    path = Path(text).expanduser()
-    if path.is_dir():
-        return _folder(path), str(path)
-    if path.is_file():
-        return _file(path), str(path)
-    match = re.match(r"([A-Za-z_]\w+):", text)
-    if match:
-        raise DataError(unknown_name("data source", match[1], DATASETS))
-    raise DataError(f"{text}: no such file, folder or data source.{did_you_mean(text, DATASETS)} Sources: {_sources()}")
+    return detect(text, DATASETS)
 
 
-def _file(path: Path) -> str:
-    if path.suffix.lower() == ".csv":
-        return "table"
-    raise DataError(
-        f"{path}: cannot tell what this file is; name its reader, such as table:{path}. Sources: {_sources()}"
-    )
+def option_names(name: str) -> list[str]:
+    """Return the options of a reader, its own first."""
+    parameters = inspect.signature(_reader(name)).parameters.values()
+    own = [item.name for item in parameters if item.kind is item.KEYWORD_ONLY or item.default is not item.empty]
+    return [*own, *(option for option in _COMMON if option not in own)]
 
 
-def _folder(path: Path) -> str:
-    """Tell the reader of a folder by its official files, only where exactly one fits."""
-    found = sorted({name for mark, name in LAYOUTS.items() if (path / mark).exists()})
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise DataError(
-            f"{path}: could be {' or '.join(found)}; say which: " + " or ".join(f"{n}:{path}" for n in found)
-        )
-    tables = sorted(path.glob("*.csv"))
-    hint = f" It holds {tables[0].name}: give {tables[0]}." if tables else ""
-    raise DataError(f"{path}: not a known layout (VOC, COCO or Visual Genome).{hint} Sources: {_sources()}")
-
-
-def _sources() -> str:
-    return "demo, FILE.csv, table:FILE, " + ", ".join(
-        f"{name}:DIR" for name in DATASETS if name not in ("demo", "table")
-    )
+#: options every source has
+_COMMON = [name for name in inspect.signature(finish).parameters if name != "data"]
 
 
 def _reader(name: str) -> Callable[..., Any]:
@@ -124,23 +112,28 @@ def _reader(name: str) -> Callable[..., Any]:
     return typing.cast(Callable[..., Any], getattr(importlib.import_module(module), function))
 
 
-def _convert(name: str, reader: Callable[..., Any], options: Mapping[str, Any], skip: int) -> dict[str, Any]:
-    """Check option names against the reader's signature and convert text by the annotated types."""
-    hints = typing.get_type_hints(reader)
-    valid = list(inspect.signature(reader).parameters)[skip:]
+def _convert(
+    source: str, reader: Callable[..., Any], options: Mapping[str, Any], skip: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Check option names, convert text by the annotated types; return the reader's own options and the common ones."""
+    signature = list(inspect.signature(reader).parameters)
+    own, hints = signature[skip:], {**typing.get_type_hints(finish), **typing.get_type_hints(reader)}
     values, problems = {}, []
     for option, value in options.items():
-        if option not in valid:
-            problems.append(unknown_name(f"option of source '{name}':", option, valid))
+        if option not in own and (option not in _COMMON or option in signature):
+            problems.append(unknown_name(f"option of {source}:", option, {*own, *_COMMON}))
             continue
         try:
             values[option] = _value(value, hints.get(option, str)) if isinstance(value, str) else value
         except ValueError:
             kind = {bool: "true or false", int: "a whole number", float: "a number"}[_kinds(hints[option])[0]]
-            problems.append(f"option {option} of source '{name}' must be {kind}, got '{value}'")
+            problems.append(f"option {option} of {source} must be {kind}, got '{value}'")
     if problems:
         raise ConfigError(problems)
-    return values
+    given = {option: value for option, value in values.items() if option in own}
+    # a reader's own option of the same name (Visual Genome's number of test images) is not the common one
+    shared = {option: value for option, value in values.items() if option in _COMMON}
+    return given, {option: value for option, value in shared.items() if option not in own or option == "check_files"}
 
 
 def _kinds(annotation: Any) -> list[Any]:

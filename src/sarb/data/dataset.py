@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sarb.errors import ImageError, check_share
+from sarb.errors import check_share
 from sarb.labels import LabelMatrix
+from sarb.matrix import chosen_rows
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -22,13 +23,16 @@ if TYPE_CHECKING:
 class Dataset:
     """Images and what is known about them.
 
-    ``labels.paths`` are the names as the user wrote them; ``root`` is the folder they are relative to.
+    ``labels.paths`` are the names as the user wrote them; ``root`` is the folder they are relative to; ``lines`` (N,)
+    are their lines in the file ``source``, for messages and to write them in the same order, where there are lines.
     Iteration yields ``(image, labels)``: a Pillow RGB image and its row (C,) of -1/0/+1.
     """
 
     labels: LabelMatrix
     root: Path = field(default_factory=Path)
     name: str = "data"
+    lines: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
+    source: Path | None = field(default=None, compare=False, repr=False)
 
     @property
     def paths(self) -> list[Path]:
@@ -57,7 +61,12 @@ class Dataset:
 
     def take(self, index: ArrayLike) -> Dataset:
         """Return the images ``index`` (integers or a mask)."""
-        return replace(self, labels=self.labels.take(index))
+        lines = None if self.lines is None else self.lines[chosen_rows(len(self), index)]
+        return replace(self, labels=self.labels.take(index), lines=lines)
+
+    def line(self, row: int) -> int | None:
+        """Return the line of an image in ``source``, if it has one."""
+        return None if self.lines is None else int(self.lines[row])
 
     def split(self, fraction: float, seed: int = 0) -> tuple[Dataset, Dataset]:
         """Split off a seeded random ``fraction`` of the images; return (rest, part). Labels stay as they are."""
@@ -72,9 +81,9 @@ class Dataset:
         for path in self.paths:
             try:
                 stat = path.stat()
-            except OSError as error:
-                raise ImageError(f"{path}: {error.strerror}") from error
-            digest.update(f"{path.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+                digest.update(f"{path.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+            except OSError as error:  # a file that is not there is a state of the data too
+                digest.update(f"{path}\0{error.errno}\n".encode())
         return digest.hexdigest()[:16]
 
 
@@ -92,6 +101,12 @@ class Data:
     def categories(self) -> tuple[str, ...]:
         """C names."""
         return self.train.categories
+
+    @property
+    def splits(self) -> dict[str, Dataset]:
+        """The splits that have images, by name: train, valid, test."""
+        splits = {"train": self.train, "valid": self.valid, "test": self.test}
+        return {name: dataset for name, dataset in splits.items() if dataset is not None and len(dataset)}
 
     def hide(self, known: float, seed: int = 0) -> Data:
         """Hide training (and validation) labels; test labels stay."""

@@ -88,7 +88,7 @@ def load_demo(train: int = 1200, test: int = 600, seed: int = 0, size: int = 160
     folder = settings.folder()
     if not (folder / "labels.csv").exists():
         _build(folder, settings, max(1, processes))
-    data = load_table(folder / "labels.csv", root=folder)
+    data = load_table(folder / "labels.csv", root=folder, check_files=False)
     return replace(
         data,
         train=replace(data.train, name="demo"),

@@ -1,0 +1,126 @@
+"""Which reader a path needs: told by its official files, its suffix or its header, only where exactly one fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from sarb.errors import DataError, did_you_mean, unknown_name
+
+#: file that marks a folder -> its reader
+LAYOUTS: dict[str, str] = {
+    "ImageSets/Main": "voc",
+    "VOC2007/ImageSets/Main": "voc",
+    "VOCdevkit/VOC2007/ImageSets/Main": "voc",
+    "annotations/instances_train2014.json": "coco",
+    "annotations/instances_train2017.json": "coco",
+    "lvis_v1_train.json": "lvis",
+    "annotations/lvis_v1_train.json": "lvis",
+    "objects.json": "vg",
+    "train_list_500.txt": "vg",
+    "Groundtruth": "nus_wide",
+    "TrainTestLabels": "nus_wide",
+    "AllLabels": "nus_wide",
+    "Concepts81.txt": "nus_wide",
+    "ImageList": "nus_wide",
+    "class-descriptions.csv": "open_images",
+    "class-descriptions-boxable.csv": "open_images",
+    "oidv7-class-descriptions-boxable.csv": "open_images",
+    "oidv6-class-descriptions.csv": "open_images",
+    "oidv7-class-descriptions.csv": "open_images",
+    "annotations.xml": "cvat",
+    "metadata.csv": "folder",
+    "metadata.jsonl": "folder",
+    "metadata.parquet": "folder",
+    "train/metadata.csv": "folder",
+    "train/metadata.jsonl": "folder",
+    "train/metadata.parquet": "folder",
+}
+SUFFIXES = {".parquet": "table", ".jsonl": "table", ".npy": "npy", ".xml": "cvat"}
+#: columns that mark a CSV -> its reader; all of them must be in the header
+HEADERS: dict[frozenset[str], str] = {
+    frozenset({"ImageID", "Source", "LabelName", "Confidence"}): "open_images",
+    frozenset({"Path", "Frontal/Lateral", "AP/PA", "No Finding"}): "chexpert",
+    frozenset({"fname", "labels"}): "list",
+}
+HEAD = 1 << 16
+
+
+def detect(text: str, names: Collection[str]) -> tuple[str, str]:
+    """Return (reader name, place) for a path without a scheme.
+
+    Raises:
+        DataError: there is no such path, or it cannot be told what it is.
+    """
+    path = Path(text).expanduser()
+    if path.is_dir():
+        return _folder(path, names), str(path)
+    if path.is_file():
+        return _file(path, names), str(path)
+    match = re.match(r"([A-Za-z_]\w+):", text)
+    if match:
+        raise DataError(unknown_name("data source", match[1], names))
+    sources = _sources(names)
+    raise DataError(f"{text}: no such file, folder or data source.{did_you_mean(text, names)} Sources: {sources}")
+
+
+def _file(path: Path, names: Collection[str]) -> str:
+    suffix = path.suffix.lower()
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    if suffix in (".csv", ".tsv"):
+        return _csv(path)
+    found = _json(path) if suffix == ".json" else None
+    if found:
+        return found
+    raise DataError(
+        f"{path}: cannot tell what this file is; name its reader, such as table:{path}. Sources: {_sources(names)}"
+    )
+
+
+def _csv(path: Path) -> str:
+    """Tell by the header; a table unless it is plainly something else."""
+    first = _head(path).lstrip("\ufeff").split("\n")[0].rstrip("\r")
+    columns = {name.strip().strip('"') for name in re.split(r"[,\t;]", first)}
+    for marks, name in HEADERS.items():
+        if marks <= columns:
+            return name
+    # nothing but the names, the labels and a split: a list, however the names' column is called
+    return "list" if len(columns) < 4 and "labels" in columns and "file_name" in columns else "table"
+
+
+def _json(path: Path) -> str | None:
+    head = _head(path)
+    if head.lstrip("\ufeff \t\r\n").startswith("["):
+        return "label_studio" if '"annotations"' in head and '"data"' in head else None
+    if '"neg_category_ids"' in head or path.name.startswith("lvis_"):
+        return "lvis"
+    return "coco" if '"images"' in head or '"annotations"' in head else None
+
+
+def _head(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD).decode("utf-8", "replace")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _folder(path: Path, names: Collection[str]) -> str:
+    found = sorted({name for mark, name in LAYOUTS.items() if (path / mark).exists()})
+    if not found and (path / "train.csv").is_file() and _csv(path / "train.csv") == "chexpert":
+        return "chexpert"
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise DataError(
+            f"{path}: could be {' or '.join(found)}; say which: " + " or ".join(f"{n}:{path}" for n in found)
+        )
+    tables = sorted(file for suffix in ("csv", "parquet", "jsonl", "json", "xml") for file in path.glob(f"*.{suffix}"))
+    hint = f" It holds {tables[0].name}: give {tables[0]}." if tables else ""
+    raise DataError(f"{path}: not a known layout.{hint} Sources: {_sources(names)}")
+
+
+def _sources(names: Collection[str]) -> str:
+    return "demo, FILE.csv, " + ", ".join(f"{name}:…" for name in names if name != "demo")
