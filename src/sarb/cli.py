@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import warnings
@@ -12,6 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from sarb import __version__
+from sarb.cli_common import Json, Options, examples, pairs
+from sarb.cli_data import data_app
 from sarb.errors import ConfigError, SarbError, unknown_name
 
 app = typer.Typer(
@@ -23,19 +26,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(data_app, name="data")
 
-Options = Annotated[
-    list[str] | None,
-    typer.Option("--option", "-o", help="Option of the data source, key=value; repeatable.", metavar="KEY=VALUE"),
-]
 Run = Annotated[Path, typer.Argument(help="Run folder or model folder.", metavar="RUN")]
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
 Batch = Annotated[int, typer.Option(help="Images per step.")]
 Workers = Annotated[int, typer.Option(help="Processes that decode images.")]
-
-
-def _examples(*lines: str) -> str:
-    return "[bold]Examples[/bold]\n\n" + "\n\n".join(f"  $ {line}" for line in lines)
 
 
 @app.callback(invoke_without_command=True)
@@ -48,17 +43,7 @@ def _main(
         raise typer.Exit()
 
 
-def _pairs(options: list[str] | None) -> dict[str, str]:
-    pairs = {}
-    for text in options or []:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise ConfigError([f"-o {text}: expected key=value, e.g. -o encoding=binary"])
-        pairs[key.strip()] = value.strip()
-    return pairs
-
-
-@app.command(epilog=_examples(
+@app.command(epilog=examples(
     "sarb train --data demo --known 0.1 --out runs/demo",
     "sarb train --data labels.csv -o encoding=binary --method sarb --epochs 15 --out runs/mine",
     'sarb train --data demo --row "Ours w/ SAM" --known 0.1 --out runs/sam',
@@ -105,7 +90,8 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
     """Train a recogniser from partial labels, test it, write the run folder and its report."""
-    from sarb.session import train_session
+    from sarb.run import read_errors
+    from sarb.session import list_skipped, train_session
 
     given = {
         "epochs": epochs, "batch_size": batch_size, "lr": lr, "image_size": image_size, "cache": cache,
@@ -113,16 +99,21 @@ def train(
         "method": method, "network": network, "backbone": backbone,
     }  # fmt: skip
     folder, report = train_session(
-        recipe=recipe, source=data, data_options=_pairs(option), row=row, known=known, mask_seed=mask_seed, seed=seed,
+        recipe=recipe, source=data, data_options=pairs(option), row=row, known=known, mask_seed=mask_seed, seed=seed,
         out=out, valid=valid, init=init, resume=resume, assignments=set_ or [], given=given, quiet=quiet,
     )  # fmt: skip
     if not quiet:
         typer.echo(str(report))
         typer.echo(f"report: {folder / 'report.html'}")
+    skipped = [(row["file_name"], row["reason"]) for row in read_errors(folder)]
+    list_skipped(skipped)
+    # torchrun takes any code but 0 for a crash and would stop or repeat the finished run
+    if skipped and os.environ.get("WORLD_SIZE", "1") == "1":
+        raise typer.Exit(3)
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "sarb evaluate runs/demo", "sarb evaluate runs/demo --data labels.csv -o encoding=binary --split test --json"
     )
 )
@@ -137,16 +128,20 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Compare a model's scores with known labels; unknown labels are never scored."""
-    from sarb.session import evaluate_session
+    from sarb.session import evaluate_session, list_skipped
 
-    report = evaluate_session(run, data, _pairs(option), split, batch_size=batch_size, workers=workers)
+    skipped: list[tuple[str, str]] = []
+    report = evaluate_session(run, data, pairs(option), split, batch_size=batch_size, workers=workers, skipped=skipped)
     if out is not None:
         report.save(out)
     typer.echo(report.to_json().rstrip() if as_json else str(report))
+    list_skipped(skipped, out / "errors.csv" if out is not None else None)
+    if skipped:
+        raise typer.Exit(3)
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "sarb predict runs/demo photo.jpg", "sarb predict runs/demo photos/ --out predictions.csv --threshold 0.5"
     )
 )
@@ -168,7 +163,7 @@ def predict(
         raise typer.Exit(3)
 
 
-@app.command(epilog=_examples("sarb report runs/demo"))
+@app.command(epilog=examples("sarb report runs/demo"))
 def report(run: Run) -> None:
     """Write a run's report.html and plots anew."""
     from sarb.report import write_report
@@ -181,7 +176,7 @@ def report(run: Run) -> None:
 LISTS = ("rows", "methods", "networks", "backbones", "datasets", "recipes")
 
 
-@app.command("list", epilog=_examples("sarb list rows", "sarb list methods"))
+@app.command("list", epilog=examples("sarb list rows", "sarb list methods"))
 def list_(
     what: Annotated[str, typer.Argument(help="|".join(LISTS), metavar="WHAT")],
     as_json: Json = False,
