@@ -7,9 +7,11 @@ import html
 import io
 from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
+from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from sarb.errors import ImageError
 from sarb.report.style import Theme
 
 if TYPE_CHECKING:
@@ -113,6 +115,34 @@ def photo(picture: Image, alternative: str) -> str:
     buffer = io.BytesIO()
     picture.convert("RGB").save(buffer, "JPEG", quality=82, optimize=True)
     return f'<img src="{data_uri(buffer.getvalue(), "image/jpeg")}" alt="{escape(alternative)}" loading="lazy">'
+
+
+def thumbnail(place: Path, side: int) -> str:
+    """A small picture of an image file; of one that cannot be read, a tile with the reason."""
+    from sarb.data.images import decode
+
+    try:
+        picture = decode(place, draft=side)
+    except ImageError as error:
+        reason = str(error).removeprefix(f"{place}: ")
+        return f'<div class="broken" title="{escape(reason)}"><span>{escape(reason)}</span></div>'
+    picture.thumbnail((side, side))
+    return photo(picture, place.name)
+
+
+def tile(picture: str, path: str, labels: Iterable[str], more: str, note: str) -> str:
+    """A picture (ready HTML) of a file with its labels, what could not be listed of them, and a note."""
+    chips = "".join(f"<span>{escape(label)}</span>" for label in labels) + (f"<em>{escape(more)}</em>" if more else "")
+    return (
+        f'<article class="sample">{picture}<h3 title="{escape(path)}">{escape(Path(path).name)}</h3>'
+        f'<p class="chips">{chips}</p><p class="note">{escape(note)}</p></article>'
+    )
+
+
+def strip(name: str, note: str, pictures: str) -> str:
+    """A named row of pictures (ready HTML)."""
+    heading = f'{escape(name)} <span class="note">{escape(note)}</span>'
+    return f'<article class="strip"><h4>{heading}</h4><div>{pictures}</div></article>'
 
 
 def data_uri(content: bytes, kind: str) -> str:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: above this many categories names no longer fit beside the co-occurrence matrix
 NAMED_CATEGORIES = 80
 
+#: most bars of a histogram of counts
+BARS = 20
+
 #: size of the text (points) and place of the counts in the picture of APs, by number of columns
 SIZES = ((9.0, 118.0), (8.0, 124.0), (6.5, 136.0))
 
@@ -172,6 +175,77 @@ def _similar_together(graph: NDArray[np.float64]) -> NDArray[np.int64]:
     vector = vectors[:, 1] / root
     # The sign of an eigenvector is free; fix it so that a run gives the same picture everywhere.
     return np.argsort(vector * (1 if vector[np.argmax(np.abs(vector))] > 0 else -1), kind="stable")
+
+
+def label_counts(rows: Sequence[tuple[str, int, int, int]], *, theme: Theme = "light") -> bytes:
+    """Stacked bars, one per category: images where it is present, absent, unknown; ``rows`` (name, 3 counts)."""
+    columns = 1 if len(rows) <= 30 else 2
+    deep = max(1, math.ceil(len(rows) / columns))
+    with style(theme) as colours:
+        figure = new_figure(0.9 + deep * (0.26, 0.23)[columns - 1])
+        for column, axes in enumerate(figure.subplots(1, columns, squeeze=False)[0]):
+            part = rows[column * deep : (column + 1) * deep]
+            counts = np.array([row[1:] for row in part], np.float64).reshape(-1, 3)
+            floor = np.zeros(len(part))
+            fills = (colours.series[0], colours.series[1], colours.grid)
+            for kind, fill, values in zip(("present", "absent", "unknown"), fills, counts.T, strict=True):
+                axes.barh(range(len(part)), values, left=floor, height=0.74, color=fill, label=kind)
+                floor = floor + values
+            axes.set_yticks(range(len(part)), [short(row[0], 22) for row in part], size=8.5, color=colours.text)
+            axes.set(xlim=(0, max(1.0, float(floor.max(initial=0)))), ylim=(deep - 0.4, -0.6), xlabel="images")
+            _present_beside(axes, part, colours)
+            axes.xaxis.set_major_locator(_whole_numbers())
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+            axes.grid(axis="y", visible=False)
+            axes.spines["left"].set_visible(False)
+        handles, names = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper left", ncols=3)
+        return png(figure)
+
+
+def _present_beside(axes: Axes, rows: Sequence[tuple[str, int, int, int]], colours: Colours) -> None:
+    """The number of images that show a category, beside its bar: often the bar is too thin to be read."""
+    beside = axes.get_yaxis_transform()
+    for place, row in enumerate(rows):
+        axes.text(1.015, place, f"{row[1]:,}", color=colours.series[0], va="center", size=8, transform=beside)
+
+
+def image_histogram(
+    groups: Mapping[str, Sequence[float]], labels: Sequence[str], xlabel: str, *, theme: Theme = "light"
+) -> bytes:
+    """Bars over ``labels``, one colour per group (name -> numbers of images), in percent of the group's images."""
+    filled = {name: np.asarray(counts, np.float64) for name, counts in groups.items() if sum(counts)}
+    with style(theme) as colours:
+        figure = new_figure(2.7)
+        axes = figure.subplots()
+        if not filled:
+            say(axes, "there is no image", colours)
+            return png(figure)
+        thick = 0.84 / len(filled)
+        for index, (name, counts) in enumerate(filled.items()):
+            places = np.arange(len(labels)) - 0.42 + (index + 0.5) * thick
+            axes.bar(places, 100 * counts / counts.sum(), width=0.92 * thick, color=colours.series[index], label=name)
+        axes.set_xticks(range(len(labels)), labels)
+        axes.set(xlabel=xlabel, ylabel="% of images", xlim=(-0.6, len(labels) - 0.4))
+        axes.grid(axis="x", visible=False)
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+        return png(figure)
+
+
+def fewer_bars(groups: Mapping[str, Sequence[int]]) -> tuple[list[str], dict[str, list[float]]]:
+    """Gather counts of 0, 1, 2 … into at most ``BARS`` bars of equal width; return their labels and the groups."""
+    length = max((len(counts) for counts in groups.values()), default=0) or 1
+    width = math.ceil(length / BARS)
+    starts = range(0, length, width)
+    labels = [str(start) if width == 1 else f"{start}–{start + width - 1}" for start in starts]
+    return labels, {name: [sum(counts[at : at + width]) for at in starts] for name, counts in groups.items()}
+
+
+def _whole_numbers() -> Any:
+    """Few ticks, at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(integer=True, nbins=5)
 
 
 def comparison_bars(names: Sequence[str], metrics: Mapping[str, Sequence[float]], *, theme: Theme = "light") -> bytes:
