@@ -9,7 +9,7 @@ from tests.documentation import ROOT, coarse_pictures, hurry
 
 EXAMPLES = ROOT / "examples"
 #: the others use the run that train.py leaves behind
-ORDER = ("labels.py", "train.py", "evaluate.py", "predict.py", "report.py")
+ORDER = ("labels.py", "train.py", "evaluate.py", "predict.py", "report.py", "stats.py", "convert.py", "check.py")
 
 
 def test_one_after_the_other(tmp_path, monkeypatch, capsys):

@@ -36,6 +36,9 @@ LAYOUTS: dict[str, str] = {
     "train/metadata.csv": "folder",
     "train/metadata.jsonl": "folder",
     "train/metadata.parquet": "folder",
+    "training/metadata.csv": "folder",
+    "training/metadata.jsonl": "folder",
+    "training/metadata.parquet": "folder",
 }
 SUFFIXES = {".parquet": "table", ".jsonl": "table", ".npy": "npy", ".xml": "cvat"}
 #: columns that mark a CSV -> its reader; all of them must be in the header

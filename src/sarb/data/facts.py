@@ -39,6 +39,11 @@ class Facts:
         self._strangers: dict[str, tuple[int, int]] = {}
 
     @property
+    def said(self) -> int:
+        """Number of facts so far."""
+        return len(self._rows)
+
+    @property
     def names(self) -> list[str]:
         """N image names in the order they came."""
         return list(self.images)

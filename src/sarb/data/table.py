@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +15,18 @@ from numpy.typing import NDArray
 from sarb.data.assemble import SPLITS, assemble, declared_names, find_root
 from sarb.data.codes import Codes
 from sarb.data.dataset import Data
-from sarb.data.parquet import cell_text, nested_column, parquet_rows
+from sarb.data.parquet import nested_column, parquet_rows
 from sarb.data.problems import Problems, fault
 from sarb.data.text import csv_rows, survey
 from sarb.errors import did_you_mean
 
 Rows = Iterator[tuple[int, list[str]]]
+_SPACED = re.compile(r'"\s+:')
+#: numbers stay as they are spelled, NaN is nothing
+_JSON = json.JSONDecoder(
+    parse_int=str, parse_float=str, parse_constant=lambda word: None if word == "NaN" else word
+)  # fmt: skip
+_TYPED: dict[Any, Any] = {None: "", True: "True", False: "False"}
 
 
 def load_table(
@@ -235,11 +242,13 @@ def _json_rows(path: Path, charset: str | None, ignore: Collection[str]) -> Rows
     codec = survey(path, charset)
     keys: dict[str, None] = {}
     for _, row in _json_lines(path, codec, ignore):
-        keys.update(dict.fromkeys(row))
+        if not row.keys() <= keys.keys():
+            keys.update(dict.fromkeys(row))
     if keys:
         yield 1, list(keys)
     for number, row in _json_lines(path, codec, ignore):
-        yield number, [cell_text(row.get(key)) for key in keys]
+        cells: list[Any] = [_TYPED.get(value, value) for value in map(row.get, keys)]
+        yield number, cells
 
 
 def _json_lines(path: Path, codec: str, ignore: Collection[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -256,7 +265,10 @@ def _json_lines(path: Path, codec: str, ignore: Collection[str]) -> Iterator[tup
 
 def _json_line(path: Path, number: int, line: str, ignore: Collection[str]) -> dict[str, Any]:
     try:
-        row = json.loads(line.rstrip(), object_pairs_hook=_pairs)
+        row = _JSON.decode(line.rstrip())
+        # the slow and careful ways are gone only where the text gives a reason
+        if isinstance(row, dict) and (line.count('":') != len(row) or _SPACED.search(line)):
+            json.loads(line, object_pairs_hook=_pairs)
         if "\\u" in line:
             json.dumps(row, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except json.JSONDecodeError as error:
@@ -266,7 +278,7 @@ def _json_line(path: Path, number: int, line: str, ignore: Collection[str]) -> d
         raise fault(path, f"not valid JSON, {reason}", line=number, kind="bad-json") from None
     if not isinstance(row, dict):
         raise fault(path, "expected an object {…} on every line", line=number, kind="bad-json")
-    for key, value in row.items():
+    for key, value in row.items() if "[" in line or line.count("{") > 1 else ():
         if isinstance(value, dict | list):
             if key not in ignore:
                 raise nested_column(path, key, "a list or an object", line=number)
@@ -275,6 +287,7 @@ def _json_line(path: Path, number: int, line: str, ignore: Collection[str]) -> d
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that occurs twice, of which JSON takes the last."""
     row = dict(pairs)
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]
