@@ -135,7 +135,7 @@ def test_concepts(home):
     with gather() as findings:
         load_nus_wide(home, damaged="unknown")
     kinds = [finding.kind for finding in findings.of("error")]
-    assert kinds == ["duplicate-category", *2 * ["missing-category", "unknown-category"]]
+    assert kinds == ["duplicate-name", *2 * ["missing-category", "unknown-category"]]
     assert "no file Labels_airprt_Train.txt" in findings.of("error")[1].message
     assert "Did you mean 'airprt'?" in findings.of("error")[2].message
     (home / "ConceptsList" / "Concepts81.txt").unlink()

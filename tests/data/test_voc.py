@@ -165,8 +165,8 @@ def test_class_list_faults(tmp_path):
         ("dog_trainval.txt", 1, "bad-value", "value '2'; expected 1, -1 or 0"),
         ("dog_trainval.txt", 2, "unknown-image", "image '000099' is not in trainval.txt"),
         ("dog_trainval.txt", 4, "duplicate-row", "image '000002' occurs twice, on lines 3 and 4"),
-        ("dog_trainval.txt", 5, "bad-line", "1 fields, expected 2: '000003'"),
-        ("dog_trainval.txt", None, "missing-row", "1 images, trainval.txt has 6"),
+        ("dog_trainval.txt", 5, "bad-row", "1 fields, expected 2: '000003'"),
+        ("dog_trainval.txt", None, "bad-length", "1 images, trainval.txt has 6"),
     ]
     assert data.train.labels.values[:3, CATEGORIES.index("dog")].tolist() == [0, 1, 0]
     assert not data.train.labels.values[:, CATEGORIES.index("cat")].any()
@@ -181,7 +181,7 @@ def test_image_list_faults(tmp_path, xml):
     with gather() as found:
         data = load(f"voc:{tmp_path}")
     kinds = [item[:3] for item in findings(found, lists) if not item[0].startswith(("aero", "bi", "bo"))]
-    assert kinds[0] == ("trainval.txt", 2, "bad-line") and ("test.txt", None, "empty") in kinds
+    assert kinds[0] == ("trainval.txt", 2, "bad-row") and ("test.txt", None, "empty") in kinds
     duplicate = next(
         item for item in findings(found, lists) if item[0] == "trainval.txt" and item[2] == "duplicate-row"
     )

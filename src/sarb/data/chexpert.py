@@ -119,7 +119,7 @@ def _read(path: Path, declared: list[str] | None, order: list[str] | None, view:
             names.append(row[place["Path"]])
             codes.append(line, ["" if cell is None else row[cell] for cell in cells])
     if not names and not problems.count:
-        raise fault(path, f"no image of view {view}" if view != "all" else "a header, but no row", kind="empty-file")
+        raise fault(path, f"no image of view {view}" if view != "all" else "a header, but no row", kind="empty")
     return _Table(path, problems, names, codes)
 
 

@@ -108,7 +108,7 @@ class Instances:
         if isinstance(element.value, dict) and "neg_category_ids" in element.value:
             text = "has neg_category_ids, so this is an LVIS file, where what is not listed is unknown"
             raise fault(
-                self.path, f"{element.place} {text}; read it as lvis:{self.path}", line=element.line, kind="lvis"
+                self.path, f"{element.place} {text}; read it as lvis:{self.path}", line=element.line, kind="bad-layout"
             )
         self.add(element, self.images, "file_name", element.text("file_name"))
 

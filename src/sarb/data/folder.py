@@ -150,7 +150,7 @@ def _check_categories(place: Path, datasets: dict[str, Dataset]) -> None:
             extra = f"; it alone has {', '.join(map(repr, only[:5]))}" if only else ""
             lacking = f"; it lacks {', '.join(map(repr, lacks[:5]))}" if lacks else ""
             text = f"other categories than {datasets['train'].source}{extra}{lacking}"
-            raise fault(dataset.source or place, text, kind="different-categories")
+            raise fault(dataset.source or place, text, kind="other-categories")
 
 
 def _together(place: Path, datasets: dict[str, Dataset], notes: dict[str, object]) -> Data:

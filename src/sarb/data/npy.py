@@ -108,7 +108,7 @@ def _check_count(path: Path, array: NDArray[Any], axis: int, listed: Listed) -> 
     if count != len(lines):
         turned = f"; array.T would fit {file.name}" if array.shape[1 - axis] == len(lines) else ""
         what = ("rows", "columns")[axis]
-        raise fault(path, f"has {count} {what}, but {file} has {len(lines)} names{turned}", kind="count-mismatch")
+        raise fault(path, f"has {count} {what}, but {file} has {len(lines)} names{turned}", kind="bad-length")
 
 
 def _categories(path: Path, array: NDArray[Any], option: str | None) -> list[str]:

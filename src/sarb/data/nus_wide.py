@@ -48,7 +48,7 @@ class _Files:
             raise fault(self.lists[split], "no such list of images", kind="missing-file")
         lines = _lines(read_text(self.lists[split], self.charset))
         if not lines:
-            raise fault(self.lists[split], "the list of images is empty", kind="empty-file")
+            raise fault(self.lists[split], "the list of images is empty", kind="empty")
         return [line.strip().replace("\\", "/") for line in lines]
 
 
@@ -191,7 +191,7 @@ def _concepts(files: _Files, splits: list[str]) -> list[str]:
         for line, text in text_lines(path, files.charset):
             name = text.strip()
             if first.setdefault(name, line) != line:
-                problems.add(f"'{name[:60]}' is also on line {first[name]}", kind="duplicate-category", line=line)
+                problems.add(f"'{name[:60]}' is also on line {first[name]}", kind="duplicate-name", line=line)
         concepts = list(first)
     if len(concepts) != CONCEPTS:
         problems.add(

@@ -159,7 +159,7 @@ def _class_names(path: Path, charset: str | None) -> dict[str, str]:
         lines.setdefault(label, line)
     problems.raise_any()
     if not names:
-        raise fault(path, "no class in it; expected lines such as /m/0bt9lr,Dog", kind="empty-file")
+        raise fault(path, "no class in it; expected lines such as /m/0bt9lr,Dog", kind="empty")
     times = Counter(names.values())
     return {label: f"{name} ({label})" if times[name] > 1 else name for label, name in names.items()}
 
@@ -240,7 +240,7 @@ def _check_images(read: _Split) -> None:
     if not read.facts.images and not read.problems.count:
         reason = f"all {read.machine:,} rows have Source=machine, which is not knowledge" if read.machine else "no row"
         reason = f"no row about the categories asked for, {read.other:,} about others" if read.other else reason
-        read.problems.add(f"nothing is known: {reason}", kind="nothing-known")
+        read.problems.add(f"nothing is known: {reason}", kind="empty")
 
 
 def _check_overlap(splits: dict[str, _Split]) -> None:

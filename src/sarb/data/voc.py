@@ -103,7 +103,7 @@ def _fields(problems: Problems, path: Path, width: int) -> Iterator[tuple[int, l
             yield number, fields
         else:
             problems.add(
-                f"{len(fields)} fields, expected {width}: {line[:60]!r}", kind="bad-line", line=number, file=path
+                f"{len(fields)} fields, expected {width}: {line[:60]!r}", kind="bad-row", line=number, file=path
             )
 
 
@@ -197,7 +197,7 @@ def _from_lists(
             else:
                 values[row[name], column] = codes[code]
         if len(lines) < len(row):
-            problems.add(f"{len(lines)} images, {split}.txt has {len(row)}", kind="missing-row", file=file)
+            problems.add(f"{len(lines)} images, {split}.txt has {len(row)}", kind="bad-length", file=file)
     return values[[row[name] for name in names]]
 
 
