@@ -1,17 +1,21 @@
-# Two commands: `make demo` and `make test`. Both make their own virtual environment.
+# `make demo`, `make test` and `make bench` make their own virtual environment. `make bench BENCH="--only decouple"`.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := runs/demo
+BENCH := --markdown benchmarks/RESULTS.md --out benchmarks/results.json
 
-.PHONY: demo test lint clean
+.PHONY: demo test bench lint clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py --out $(DEMO)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-fail-under=90
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks.bench $(BENCH)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ import torch
 
 import sarb
 from sarb.errors import StageError
-from sarb.labels import LabelMatrix
+from sarb.labels import LabelMatrix, Targets
 from sarb.loader import Batch
 from sarb.methods.base import Method
 from sarb.model import build_network
@@ -108,15 +108,14 @@ class TestPair:
         built = make(network, method)
         batch = make_batch(random_labels())
         seen: list[torch.Tensor] = []
-        inner = built.network.classify
+        inner = built.loss
 
-        def spy(features: torch.Tensor) -> torch.Tensor:
-            logits = inner(features)
+        def spy(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
             logits.retain_grad()
             seen.append(logits)
-            return logits
+            return inner(logits, targets)
 
-        built.network.classify = spy  # type: ignore[method-assign]
+        built.loss = spy  # type: ignore[method-assign]
         start_blending(built, batch, epoch=0)
         seen.clear()
         built(batch)["cls"].backward()

@@ -25,7 +25,7 @@ class InstanceBlend(nn.Module):
 
     Attributes:
         alpha: () or (C,), the stored coefficient.
-        completed: number of entries completed by the last forward, a tensor () of integers.
+        chosen: (B, C) mask of the entries completed by the last forward.
     """
 
     alpha: Tensor
@@ -41,14 +41,14 @@ class InstanceBlend(nn.Module):
         super().__init__()
         add_coefficient(self, "alpha", alpha, learnable, per_category)
         self.detach_label, self.weight = detach_label, weight
-        self.completed = torch.tensor(0)
+        self.chosen = torch.zeros(0, 0, dtype=torch.bool)
 
     def forward(self, reps: Tensor, targets: Targets, partner: Tensor) -> tuple[Tensor, Targets]:
         """Blend representations (B, C, D) and targets (B, C) with those of image ``partner[n]``, (B,) integers."""
         value, weight = targets
         partner = partner.to(reps.device)
         chosen = (weight == 0) & targets.present[partner]
-        self.completed = chosen.sum()
+        self.chosen = chosen
         alpha = bounded(self.alpha)
         blended = alpha[..., None] * reps + (1 - alpha[..., None]) * reps[partner]
         soft = 1 - (alpha.detach() if self.detach_label else alpha)
@@ -56,6 +56,11 @@ class InstanceBlend(nn.Module):
             torch.where(chosen[..., None], blended.to(reps.dtype), reps),
             Targets(torch.where(chosen, soft.to(value.dtype), value), weight.masked_fill(chosen, self.weight)),
         )
+
+    @property
+    def completed(self) -> Tensor:
+        """Number of entries completed by the last forward, ()."""
+        return self.chosen.sum()
 
     def clamp_(self) -> None:
         """Put α back into its interval; call it after each optimiser step."""

@@ -15,7 +15,7 @@ from sarb.labels import LabelMatrix, Targets
 from sarb.loader import Batch
 from sarb.losses import contrastive
 from sarb.methods.base import Method
-from sarb.networks.base import Network
+from sarb.networks.base import Change, Network
 
 
 class SARB(Method):
@@ -131,26 +131,34 @@ class SARB(Method):
         """Batch -> {"cls", "cst", "ilrb", "plrb"}, the last two from epoch ``start`` on."""
         targets = Targets.of(batch.labels)
         reps = self.network.represent(self.maps(batch))
-        terms = {"cls": self.loss(self.network.classify(reps), targets)}
-        if self.contrastive > 0:
-            ramp = min(1.0, self.position / self.ramp) if self.ramp > 0 else 1.0
-            distance = contrastive(reps, targets, form=self.contrastive_form, without_positives=self.without_positives)
-            terms["cst"] = self.contrastive * ramp * distance
-        if self.blending:
-            terms |= self._blended(reps, targets)
-        return terms
+        terms = {"cst": self._compactness(reps, targets)} if self.contrastive > 0 else {}
+        blends = self._blends(reps, targets) if self.blending else {}
+        plain, *logits = self.network.classify_all(reps, [change for change, _ in blends.values()])
+        for (name, (_, complete)), scores in zip(blends.items(), logits, strict=True):
+            terms[name] = self.loss(scores, complete)
+        return {"cls": self.loss(plain, targets), **terms}
 
-    def _blended(self, reps: Tensor, targets: Targets) -> dict[str, Tensor]:
-        terms = {}
+    def _compactness(self, reps: Tensor, targets: Targets) -> Tensor:
+        """λ L_cst, with λ growing over the first epochs."""
+        ramp = min(1.0, self.position / self.ramp) if self.ramp > 0 else 1.0
+        distance = contrastive(reps, targets, form=self.contrastive_form, without_positives=self.without_positives)
+        return self.contrastive * ramp * distance
+
+    def _blends(self, reps: Tensor, targets: Targets) -> dict[str, tuple[Change, Targets]]:
+        """What each blend changed, and the completed targets (B, C)."""
+        found = {}
         if self.ilrb is not None:
             blended, complete = self.ilrb(reps, targets, random_partner(len(reps)).to(reps.device))
-            terms["ilrb"] = self.loss(self.network.classify(blended), complete)
+            rows = self.ilrb.chosen.any(1).nonzero()[:, 0]
+            found["ilrb"] = Change(rows, blended[rows]), complete
             self.completed["ilrb"] += int(self.ilrb.completed)
         if self.plrb is not None:
             blended, complete = self.plrb(reps, targets)
-            terms["plrb"] = self.loss(self.network.classify(blended), complete)
+            rows = self.plrb.chosen.any(1).nonzero()[:, 0]
+            whole = blended if len(rows) == len(reps) else blended[rows]
+            found["plrb"] = Change(rows, whole, self.plrb.chosen[rows].byte().argmax(1)), complete
             self.completed["plrb"] += int(self.plrb.completed)
-        return terms
+        return found
 
     def end_step(self) -> None:
         """Keep α and β inside their open interval."""

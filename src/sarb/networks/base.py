@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from sarb.labels import LabelMatrix
 from sarb.networks.backbone import Backbone
+
+
+class Change(NamedTuple):
+    """Representations of some images of a batch, changed.
+
+    Args:
+        rows: (n,) which images.
+        reps: (n, C, D) their changed representations.
+        category: (n,) the one category in which each differs, None where it may be several.
+    """
+
+    rows: Tensor
+    reps: Tensor
+    category: Tensor | None = None
 
 
 class Network(nn.Module):
@@ -47,6 +62,28 @@ class Network(nn.Module):
     def classify(self, features: Tensor) -> Tensor:
         """Representations (or maps, for a network without them) -> logits (B, C)."""
         raise AssertionError("a network defines classify")
+
+    def classify_all(self, reps: Tensor, changes: Sequence[Change]) -> list[Tensor]:
+        """Classify a batch and changed copies of it as **one** batch: logits (B, C) of the plain one and of each copy.
+
+        An image that a change leaves as it is has the plain logits; only what is new is computed. That is the same as
+        classifying every copy by itself as long as :meth:`classify` works image by image without chance; a network
+        with dropout there must override :meth:`repeats`.
+        """
+        if not self.repeats():
+            return [self.classify(each) for each in (reps, *(reps.index_copy(0, c.rows, c.reps) for c in changes))]
+        sizes = [len(reps), *(len(change.rows) for change in changes)]
+        plain, *changed = torch.split(self._classify_changed(reps, changes), sizes)
+        copies = zip(changes, changed, strict=True)
+        return [plain, *(plain.index_copy(0, change.rows, logits) for change, logits in copies)]
+
+    def repeats(self) -> bool:
+        """Whether :meth:`classify` gives an image the same logits every time, whatever else is in the batch."""
+        return True
+
+    def _classify_changed(self, reps: Tensor, changes: Sequence[Change]) -> Tensor:
+        """Logits of ``reps`` and of all changed representations, one after the other."""
+        return self.classify(torch.cat([reps, *(change.reps for change in changes)]))
 
     def attention(self, maps: Tensor) -> Tensor:
         """(B, D, H, W) -> where the network looks for each category (B, C, H, W)."""

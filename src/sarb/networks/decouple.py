@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
+
+from sarb.networks.scores import joint_scores
 
 
 class SemanticDecoupling(nn.Module):
@@ -34,8 +35,9 @@ class SemanticDecoupling(nn.Module):
         grid = maps.flatten(2).transpose(1, 2)  # (B, P, D)
         image, word = self.image(grid), self.word(words)  # (B, P, hidden), (C, hidden)
         direction = self.joint.weight.T @ self.score.weight[0]  # v, (hidden,)
-        scores = torch.tanh(image[:, None] * word[None, :, None]) @ direction  # (B, C, P)
-        return scores.softmax(-1).reshape(len(maps), len(words), *maps.shape[2:])
+        scores = joint_scores(image.flatten(0, 1), word, direction)  # (C, B·P)
+        attention = scores.view(len(words), *image.shape[:2]).transpose(0, 1).softmax(-1)
+        return attention.reshape(len(maps), len(words), *maps.shape[2:])
 
     def forward(self, maps: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """Maps (B, D, H, W), words (C, W) -> representations (B, C, D), attention (B, C, H, W)."""

@@ -1,0 +1,212 @@
+"""Average precision, the co-occurrence graph, and how both and the labels grow with N and C.
+
+python -m benchmarks.cases.metrics        # the curves: part, size, seconds, megabytes, and fitted exponents
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness import Case, lazy, peak_memory, seconds
+from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix, _packed
+from sarb.metrics import _average_precisions, _checked, average_precision, evaluate
+
+#: share of present labels of an average category of COCO
+PRESENT_SHARE = 0.036
+IMAGES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+CATEGORIES = (20, 80, 200, 1_000, 3_000, 10_000)
+
+
+def random_scores(images: int, categories: int, kind: Any = np.float32) -> tuple[NDArray[Any], NDArray[np.int8]]:
+    """Scores (N, C) that rank fairly well, and labels (N, C), all known."""
+    random = np.random.default_rng(0)
+    labels = random_labels(images, categories)
+    return (random.standard_normal(labels.shape, np.float32) + 1.5 * (labels == PRESENT)).astype(kind), labels
+
+
+def random_labels(images: int, categories: int, known: float = 1.0) -> NDArray[np.int8]:
+    """Labels (N, C): the first category is in half of the images, as a person is, the others on average in 3.6 %."""
+    random = np.random.default_rng(1)
+    share = np.minimum(0.5, PRESENT_SHARE * random.gamma(2.0, 0.5, categories) * min(1, 80 / categories))
+    share[0] = 0.5
+    labels = np.empty((images, categories), np.int8)
+    for first in range(0, images, 10_000):
+        rows = labels[first : first + 10_000]
+        rows[:] = np.where(random.random(rows.shape, np.float32) < share, PRESENT, ABSENT)
+        rows[random.random(rows.shape, np.float32) >= known] = UNKNOWN
+    return labels
+
+
+def literal_precision(score: Iterable[float], label: Iterable[int]) -> tuple[float, float]:
+    """Plain and interpolated AP of one category, image after image down the ranking; scores without ties."""
+    ranking = sorted(((s, y) for s, y in zip(score, label, strict=True) if y != UNKNOWN), reverse=True)
+    hits, precisions = 0, []
+    for place, (_, y) in enumerate(ranking, 1):
+        if y == PRESENT:
+            hits += 1
+            precisions.append(hits / place)
+    best, envelope = 0.0, []
+    for precision in reversed(precisions):
+        best = max(best, precision)
+        envelope.append(best)
+    return sum(precisions) / hits, sum(envelope) / hits
+
+
+def literal_graph(values: NDArray[np.int8], images: int | None = None) -> NDArray[np.float64]:
+    """P(j present | i present) among known j, κ = 0, image after image."""
+    categories = values.shape[1]
+    both, given = np.zeros((categories, categories)), np.zeros((categories, categories))
+    for row in values[:images]:
+        for i in range(categories):
+            if row[i] == PRESENT:
+                for j in range(categories):
+                    both[i, j] += row[j] == PRESENT
+                    given[i, j] += row[j] != UNKNOWN
+    return _shares(both, given)
+
+
+def outer_graph(values: NDArray[np.int8], images: int | None = None) -> NDArray[np.float64]:
+    """Return the same from two outer products per image: what one writes who avoids the inner loops."""
+    both, given = (np.zeros((values.shape[1], values.shape[1])) for _ in range(2))
+    for row in values[:images]:
+        present = row == PRESENT
+        both += np.outer(present, present)
+        given += np.outer(present, row != UNKNOWN)
+    return _shares(both, given)
+
+
+def _shares(both: NDArray[np.float64], given: NDArray[np.float64]) -> NDArray[np.float64]:
+    graph = np.divide(both, given, out=np.zeros_like(both), where=given > 0)
+    np.fill_diagonal(graph, 1)
+    return graph
+
+
+def cases(quick: bool = False) -> list[Case]:
+    """Validation images of COCO for the metrics, its training images for the graph."""
+    images, categories = (300, 5) if quick else (40_504, 80)
+    train = 500 if quick else 82_783
+    kinds = (np.float32, np.float64)
+    return [
+        *(_loop_case(images, categories, kind) for kind in kinds),
+        *(_scikit_learn_case(images, categories, kind) for kind in kinds),
+        *(_graph_case(train, categories, known) for known in (1.0, 0.1)),
+        _graph_case(train, categories, 1.0, "two outer products per image", outer_graph),
+    ]
+
+
+def _loop_case(images: int, categories: int, kind: Any) -> Case:
+    made, part = lazy(lambda: random_scores(images, categories, kind)), max(1, categories // 40)
+
+    def literal() -> list[tuple[float, float]]:
+        scores, labels = made()
+        return [literal_precision(scores[:, c].tolist(), labels[:, c].tolist()) for c in range(part)]
+
+    def detail() -> str:
+        ours = _median(lambda: _average_precisions(*_checked(*made())))
+        return f"{ours / _median(lambda: _sorts(made()[0], np.argsort)):.2f}× as long as np.argsort of each column"
+
+    return Case(
+        f"mAP: plain and interpolated, {np.dtype(kind)}, {images:,} × {categories}", literal,
+        lambda: _average_precisions(*_checked(*made())), lambda: _sorts(made()[0]), categories / part,
+        note="literal: a Python loop down each ranking; floor: np.sort of each column; goal: at most 2 × the floor",
+        detail=detail,
+    )  # fmt: skip
+
+
+def _sorts(scores: NDArray[Any], sort: Callable[[NDArray[Any]], NDArray[Any]] = np.sort) -> None:
+    for column in scores.T:
+        sort(column)
+
+
+def _median(work: Callable[[], object]) -> float:
+    return statistics.median(seconds(work) for _ in range(5))
+
+
+def _scikit_learn_case(images: int, categories: int, kind: Any) -> Case:
+    made = lazy(lambda: random_scores(images, categories, kind))
+
+    def literal() -> list[float]:
+        from sklearn.metrics import average_precision_score
+
+        scores, labels = made()
+        return [average_precision_score(labels[:, c] == PRESENT, scores[:, c]) for c in range(categories)]
+
+    return Case(
+        f"mAP: scikit-learn, {np.dtype(kind)}, {images:,} × {categories}", literal,
+        lambda: average_precision(*made()), lambda: _sorts(made()[0]),
+        note="literal: average_precision_score of each column; floor: np.sort of each column; goal: at least 3 ×",
+    )  # fmt: skip
+
+
+def _graph_case(
+    images: int, categories: int, known: float, told: str = "three Python loops",
+    loop: Callable[[NDArray[np.int8], int], object] = literal_graph,
+) -> Case:  # fmt: skip
+    def build() -> tuple[LabelMatrix, list[NDArray[np.float32]]]:
+        values = random_labels(images, categories, known)
+        return LabelMatrix(values, [str(c) for c in range(categories)]), list(_packed(values))
+
+    made, part = lazy(build), max(1, images // 100)
+
+    def floor() -> object:
+        present, packed = made()[1]
+        return present.T @ packed
+
+    return Case(
+        f"co-occurrence: {told}, {known:.0%} known, {images:,} × {categories}",
+        lambda: loop(made()[0].values, part), lambda: made()[0].cooccurrence(), floor, images / part,
+        note="floor: the one product of float32 matrices that are ready; goal: at least 100 × (three loops)",
+    )  # fmt: skip
+
+
+def scaling(images: Iterable[int] = IMAGES, categories: Iterable[int] = CATEGORIES) -> list[dict[str, Any]]:
+    """Rows part, size, seconds, peak_megabytes: N at 20 categories, then C of the graph at 20,000 images."""
+    rows = [row for size in images for row in _grown_images(size, 20)]
+    for size in categories:
+        labels = LabelMatrix(random_labels(20_000, size, 0.5), [str(c) for c in range(size)])
+        rows.append(_row("co-occurrence, categories", size, lambda labels=labels: labels.cooccurrence(1.0)))
+    return rows
+
+
+def _grown_images(images: int, categories: int) -> list[dict[str, Any]]:
+    scores, values = random_scores(images, categories)
+    labels = LabelMatrix(values, [str(c) for c in range(categories)])
+    works = {
+        "hide": lambda: labels.hide(0.5), "co-occurrence": lambda: labels.cooccurrence(1.0),
+        "average precision": lambda: average_precision(scores, labels), "evaluate": lambda: evaluate(scores, labels),
+    }  # fmt: skip
+    return [_row(part, images, work) for part, work in works.items()]
+
+
+def _row(part: str, size: int, work: Callable[[], object]) -> dict[str, Any]:
+    peak = peak_memory(work)
+    first = seconds(work)
+    best = first if first > 1 else min(first, *(seconds(work) for _ in range(4)))
+    return {
+        "part": part, "size": size, "seconds": best, "peak_megabytes": None if peak is None else peak / 1e6,
+    }  # fmt: skip
+
+
+def exponents(rows: list[dict[str, Any]], least: int = 10_000) -> dict[str, float]:
+    """Fit seconds ~ size^e for every part, over the sizes of at least ``least`` (below, the fixed cost shows)."""
+    fitted = {}
+    for part in dict.fromkeys(row["part"] for row in rows):
+        points = [(row["size"], row["seconds"]) for row in rows if row["part"] == part]
+        points = [point for point in points if point[0] >= min(least, sorted(points)[-2][0] // 10)]
+        size, time = np.log(np.array(points)).T
+        fitted[part] = float(np.polyfit(size, time, 1)[0])
+    return fitted
+
+
+if __name__ == "__main__":
+    measured = scaling()
+    for row in measured:
+        print(
+            f"{row['part']:28}{row['size']:>12,}{row['seconds']:>12.4f} s{row['peak_megabytes']:>12,.0f} MB", flush=True
+        )
+    print({part: round(value, 2) for part, value in exponents(measured).items()})
