@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from sarb import counts as module
 from sarb.errors import DataError
 from sarb.labels import LabelMatrix
 
@@ -44,6 +47,48 @@ def test_cooccurrence_equals_the_slow_loop(counts, smoothing, seed):
     assert graph == pytest.approx(slow_graph(labels, smoothing, counts), abs=1e-12)
     assert np.isfinite(graph).all() and (np.diag(graph) == 1).all()
     assert graph.min() >= 0 and graph.max() <= 1
+
+
+def product_graph(labels, smoothing, counts):
+    """The formula of the docstring as products of whole float64 matrices."""
+    present, known = (labels.values == 1).astype(np.float64), (labels.values != 0).astype(np.float64)
+    both, positives = present.T @ present, present.sum(0)
+    given = present.T @ known if counts == "known" else np.repeat(positives[:, None], len(positives), axis=1)
+    above, below = both + smoothing * (positives / np.maximum(known.sum(0), 1)), given + smoothing
+    graph = np.divide(above, below, out=np.zeros_like(both), where=below > 0)
+    graph[positives == 0] = 0
+    np.fill_diagonal(graph, 1)
+    return graph
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    images=st.integers(0, 70), categories=st.integers(1, 12), seed=st.integers(0, 2**32 - 1),
+    smoothing=st.sampled_from([0.0, 0.7, 5.0]), counts=st.sampled_from(["known", "plain"]),
+    block=st.sampled_from([1, 16, 1024]), chunk=st.sampled_from([1, 5, 512]),
+)  # fmt: skip
+def test_cooccurrence_is_the_product_formula_to_the_bit(images, categories, seed, smoothing, counts, block, chunk):
+    labels = random_labels(images, categories, seed, np.random.default_rng(seed).dirichlet([1, 1, 0.3]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BLOCK", block)
+        patch.setattr(module, "ONE_CHUNK", chunk)
+        patch.setattr(module, "CHUNK", min(chunk, 5))
+        graph = labels.cooccurrence(smoothing, counts)
+    assert np.array_equal(graph, product_graph(labels, smoothing, counts))
+
+
+@pytest.mark.parametrize("categories", [3, 700])
+def test_counts_beyond_one_block_are_exact(categories):
+    # nearly everything present: every sum of a block is as large as it can be
+    labels = random_labels(2 * module.BLOCK + 77, categories, 0, (0.01, 0.01, 0.98))
+    assert np.array_equal(labels.cooccurrence(1.0), product_graph(labels, 1.0, "known"))
+    full = LabelMatrix(np.ones((2 * module.BLOCK, 2)), ["a", "b"])
+    assert full.cooccurrence().tolist() == [[1, 1], [1, 1]]
+
+
+def test_a_block_of_counts_fits_into_a_float32():
+    # both counts of a block must stay below PACK, and PACK · BLOCK + BLOCK an exact integer
+    assert module.BLOCK < module.PACK and (module.PACK + 1) * module.BLOCK <= 2**24
 
 
 def test_cooccurrence_by_hand():

@@ -5,8 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
+from sarb import metrics
 from sarb.errors import SarbError
 from sarb.labels import LabelMatrix
 from sarb.metrics import average_precision, evaluate, per_category, precision_recall
@@ -84,6 +87,80 @@ def test_average_precision_equals_scikit_learn_and_the_slow_loop(block):
             expected = average_precision_score(labels[known, c] == 1, scores[known, c])
             assert plain[c] == pytest.approx(expected, abs=1e-9)
             assert envelope[c] == pytest.approx(slow_interpolated(scores[:, c], labels[:, c]), abs=1e-9)
+
+
+def literal_average_precisions(scores, labels):
+    """Plain and interpolated AP (2, C) over whole arrays, from one stable sort: the formula of the docstring."""
+    result = np.full((2, labels.shape[1]), np.nan)
+    for c in np.flatnonzero((labels == 1).any(axis=0)):
+        known = labels[:, c] != 0
+        score, present = scores[known, c].astype(np.float64), labels[known, c] == 1
+        cuts = np.unique(score)
+        hits = np.array([(present & (score >= cut)).sum() for cut in cuts])
+        precision = hits / np.array([(score >= cut).sum() for cut in cuts])
+        rise = (hits - np.append(hits[1:], 0)) / present.sum()
+        result[:, c] = (rise * precision).sum(), (rise * np.maximum.accumulate(precision)).sum()
+    return result
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    images=st.integers(1, 300), categories=st.integers(1, 40), kind=st.sampled_from([np.float32, np.float64]),
+    steps=st.sampled_from([0, 1, 3, 50]), share=st.sampled_from([0.02, 0.2, 0.26, 0.7, 1.0]),
+    known=st.sampled_from([0.1, 0.6, 1.0]), rows=st.sampled_from([1, 7, 4096]), seed=st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_average_precision_equals_the_formula_on_random_shapes(
+    images, categories, kind, steps, share, known, rows, seed
+):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(images, categories)).astype(kind)
+    scores = np.round(scores * steps) / kind(steps) if steps else scores  # steps=1 gives 0.0 and -0.0, which are equal
+    labels = np.where(rng.random(scores.shape) < share, 1, -1) * (rng.random(scores.shape) < known)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "ROWS", rows)
+        plain, envelope = average_precision(scores, labels), average_precision(scores, labels, interpolated=True)
+    assert np.allclose(
+        [plain, envelope], literal_average_precisions(scores, labels), rtol=0, atol=1e-12, equal_nan=True
+    )
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("share", [0.03, 0.5])
+def test_average_precision_equals_scikit_learn_to_the_last_digits_on_many_rows(kind, share):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(30_000, 3)).astype(kind)
+    scores[:, 1] = np.round(scores[:, 1] * 100)
+    labels = np.where(rng.random(scores.shape) < share, 1, -1)
+    expected = [average_precision_score(labels[:, c] == 1, scores[:, c]) for c in range(3)]
+    assert average_precision(scores, labels) == pytest.approx(expected, rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_any_kind_of_number_and_layout_is_read_alike_and_left_alone(order):
+    scores, labels = random_case(1)
+    whole = np.round(4 * scores)
+    expected = evaluate(whole, labels)
+    for kind in (np.float16, np.float32, np.float64, np.int32):
+        given_scores, given_labels = np.asarray(whole, kind, order=order), np.asarray(labels, np.float32, order=order)
+        copies = given_scores.copy(), given_labels.copy()
+        assert evaluate(given_scores, given_labels) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+        assert np.array_equal(given_scores, copies[0]) and np.array_equal(given_labels, copies[1])
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4096])
+def test_blocks_of_rows_do_not_change_a_number(monkeypatch, rows):
+    scores, labels = random_case(8)
+    expected = evaluate(scores, labels, 0.25), per_category(scores, labels)
+    monkeypatch.setattr(metrics, "ROWS", rows)
+    monkeypatch.setattr(metrics, "COLUMN_BUDGET", 2 * len(scores))
+    found = evaluate(scores, labels, 0.25), per_category(scores, labels)
+    np.testing.assert_equal(found, expected)
+
+
+def test_a_threshold_is_compared_in_double_precision():
+    scores = np.array([[np.float32(0.1)]], np.float32)  # 0.100000001490…
+    assert evaluate(scores, [[1]], threshold=0.1000000014)["OR"] == 100.0
+    assert evaluate(scores, [[1]], threshold=0.1000000016)["OR"] == 0.0
 
 
 @pytest.mark.parametrize("seed", range(200))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sarb.counts import pair_counts, rates
 from sarb.errors import DataError, check_choice, check_share, unknown_name
 from sarb.matrix import checked_names, chosen_rows
 
@@ -260,14 +261,13 @@ class LabelMatrix:
             raise DataError(unknown_name("counts rule", counts, ("known", "plain")))
         if smoothing < 0:
             raise DataError(f"smoothing must be at least 0, got {smoothing}")
-        present = (self.values == PRESENT).astype(np.float64)
-        known = self.known.astype(np.float64)
-        both = present.T @ present
-        given = present.T @ known if counts == "known" else np.repeat(present.sum(0)[:, None], present.shape[1], axis=1)
-        rate = present.sum(0) / np.maximum(known.sum(0), 1)
-        numerator, denominator = both + smoothing * rate[None, :], given + smoothing
-        graph: NDArray[np.float64] = np.divide(numerator, denominator, out=np.zeros_like(both), where=denominator > 0)
-        graph[self.positives == 0] = 0
+        categories = self.shape[1]
+        rate = rates(self.values) if smoothing else np.zeros(categories)
+        graph = np.zeros((categories, categories))
+        for rows, both, given in pair_counts(self.values):
+            positives = np.diagonal(both, rows.start)[:, None]
+            above, below = both + smoothing * rate, (given if counts == "known" else positives) + smoothing
+            np.divide(above, below, out=graph[rows], where=(below > 0) & (positives > 0))
         np.fill_diagonal(graph, 1)
         return graph
 
