@@ -2,6 +2,8 @@ import math
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sarb.errors import ConfigError
 from sarb.labels import Targets
@@ -89,7 +91,7 @@ def pairs_of(values):
 @pytest.mark.parametrize(("size", "pairs", "kept"), [(20, 2, 6), (6, 2, 6), (5, 2, 5), (7, 2, 6), (4, 0, 0), (0, 3, 0)])
 def test_cut_keeps_the_hardest_and_no_pair_twice(size, pairs, kept):
     losses = torch.randperm(size).double()
-    selected = hardest_and_random(losses, pairs).tolist()
+    selected = losses[hardest_and_random(losses, torch.ones(size, dtype=torch.bool), pairs)].tolist()
     assert len(selected) == len(set(selected)) == kept
     assert set(range(size - min(pairs, size), size)) <= set(selected)
 
@@ -99,9 +101,63 @@ def test_every_other_pair_is_equally_likely():
     generator = torch.Generator().manual_seed(0)
     count = torch.zeros(10)
     for _ in range(2000):
-        count[hardest_and_random(losses, 2, generator).long()] += 1
+        count += hardest_and_random(losses, torch.ones(10, dtype=torch.bool), 2, generator)
     assert count[8:].tolist() == [2000, 2000]
     assert (count[:8] - 1000).abs().max() < 120  # 4 of 8, five standard deviations
+
+
+def test_cut_stays_within_what_is_allowed():
+    losses, allowed = torch.rand(4, 5, 5), torch.rand(4, 5, 5) < 0.5
+    kept = hardest_and_random(losses, allowed, 3)
+    assert kept.sum() == 9 and not (kept & ~allowed).any()
+    assert kept[losses >= losses[allowed].topk(3).values.min()].sum() == 3
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    images=st.integers(1, 7),
+    categories=st.integers(1, 6),
+    width=st.integers(3, 6),  # in one dimension every cosine is 1 or -1, and which are the hardest is a tie
+    rule=st.sampled_from(["none", "all"]),
+    seed=st.integers(0, 10**6),
+)
+@pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
+def test_values_and_gradients_equal_the_literal_pairs(dtype, error, images, categories, width, rule, seed):
+    """Cut sets included: the kept pairs are those of :func:`hardest_and_random` on lists, with the same lots."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(-1, 2, (images, categories), generator=generator)
+    reps = torch.randn(images, categories, width, generator=generator, dtype=dtype).requires_grad_()
+    ours = contrastive(reps, labels, without_positives=rule, generator=torch.Generator().manual_seed(seed))
+    (gradient,) = torch.autograd.grad(ours, reps)
+    exact = reps.detach().double().requires_grad_()
+    expected = literal(exact, labels, rule, torch.Generator().manual_seed(seed))
+    (expected_gradient,) = torch.autograd.grad(expected, exact)
+    scale = max(1.0, float(expected_gradient.abs().max()))  # a short vector has a long gradient
+    assert ours.item() == pytest.approx(expected.item(), rel=error, abs=error)
+    assert (gradient - expected_gradient).abs().max() <= error * scale
+
+
+def literal(reps, labels, rule, generator):
+    """The balanced form pair by pair; the random pairs are those of the highest lots, one per pair of a set."""
+    images, categories = labels.shape
+    sets = {2: [], 0: [], -2: []}
+    for c in range(categories):
+        for n in range(images):
+            for m in range(n + 1, images):
+                if labels[n, c] != 0 and labels[m, c] != 0:
+                    kind = int(labels[n, c] + labels[m, c])
+                    similarity = torch.cosine_similarity(reps[n, c], reps[m, c], 0)
+                    sets[kind].append((len(sets[kind]), 1 - similarity if kind == 2 else 1 + similarity))
+    kept = [loss for _, loss in sets[2]]
+    pairs = len(kept)
+    for kind in (0, -2):
+        ranked = sorted(sets[kind], key=lambda entry: -entry[1].item())
+        if pairs and len(ranked) > 3 * pairs:
+            lots = torch.rand(len(ranked), generator=generator)
+            others = sorted(ranked[pairs:], key=lambda entry: -lots[entry[0]].item())
+            ranked = ranked[:pairs] + others[: 2 * pairs]
+        kept += [loss for _, loss in ranked] if pairs or rule == "all" else []
+    return torch.stack(kept).mean() if kept else (reps * 0).sum()
 
 
 @pytest.mark.parametrize("labels", [[[1], [-1], [-1]], [[-1], [-1], [-1]]])

@@ -1,22 +1,28 @@
-"""K-means for prototypes: seeded, safe for few or equal points, memory bounded by one copy of the points.
+"""K-means for prototypes: the categories in padded batches, seeded, safe for few or equal points, memory bounded.
 
-The categories of a real set differ by a factor of hundreds in size, so they are clustered one after the other: a
-padded batch of all categories would need many times the memory of the points themselves.
+A step of Lloyd's algorithm with K = 10 reads every point twice and computes almost nothing, so wide points are first
+sketched into a few dimensions: seeding, restarts and most steps see the sketch, the last few steps the points.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 
 from sarb.errors import SarbError
 
-#: rows of the point matrix worked on at a time
-CHUNK = 8192
+#: most numbers in a padded batch of points (a quarter of a gigabyte in float32); a larger category comes alone
+CHUNK = 2**26
+#: dimensions of the sketch of wide points
+SKETCH = 32
+#: about so many points of a group decide on the directions of its sketch
+SAMPLE = 512
+#: how much earlier the steps on the sketch stop
+COARSE = 10
 
 
 class Clusters(NamedTuple):
@@ -25,6 +31,24 @@ class Clusters(NamedTuple):
     centers: Tensor
     assignment: Tensor
     inertia: float
+
+
+class Batch(NamedTuple):
+    """Points (G, M, D) of G groups around their mean; ``valid`` (G, M) tells them from padding; ``squares`` |x|²."""
+
+    points: Tensor
+    valid: Tensor
+    squares: Tensor
+
+    @classmethod
+    def of(cls, points: Tensor, valid: Tensor) -> Batch:
+        """Add the squares."""
+        # vector_norm needs no squared copy of the points
+        return cls(points, valid, torch.linalg.vector_norm(points, dim=2).square())
+
+    def take(self, groups: Tensor) -> Batch:
+        """Return some of the groups, by mask or number."""
+        return Batch(*(part[groups] for part in self))
 
 
 @torch.no_grad()
@@ -39,85 +63,237 @@ def kmeans(
     """Cluster points (M, D): Lloyd's algorithm from greedy k-means++ seeds, the best of several restarts.
 
     Gives K' = min(clusters, number of distinct points) clusters, none for no points. Points closer than rounding
-    can tell apart are one point.
+    can tell apart are one point. A batch of one of :func:`kmeans_by_owner`, where the arguments are described.
+    """
+    owner = torch.zeros(len(points), dtype=torch.long, device=points.device)
+    centers, counts = kmeans_by_owner(points, owner, 1, clusters, generator, iterations, restarts, tolerance)
+    centers = centers[0, : int(counts)]
+    if len(centers) == 0:
+        return Clusters(centers, owner, 0.0)
+    points = points.to(centers.dtype)
+    middle = points.mean(0)
+    assignment = squared_distances(points - middle, centers - middle).argmin(1)
+    inertia = (points - centers[assignment]).square_().sum(dtype=torch.float64)
+    return Clusters(centers, assignment, float(inertia))
+
+
+@torch.no_grad()
+def kmeans_by_owner(
+    points: Tensor,
+    owner: Tensor,
+    groups: int,
+    clusters: int,
+    generator: torch.Generator | None = None,
+    iterations: int = 100,
+    restarts: int = 3,
+    tolerance: float = 1e-4,
+) -> tuple[Tensor, Tensor]:
+    """Cluster the points of every group on their own, all groups at once: centers (C, K, D) and their number (C,).
+
+    Groups of similar size share a padded batch of at most ``CHUNK`` numbers, so the memory beside the points is
+    below half a gigabyte in float32, or about twice the largest group if that is more. Rows from the number of a
+    group on are 0. What is drawn for a group depends on the generator and its place alone, not on the other points.
 
     Args:
         points: (M, D), any device; half precision is clustered in float32.
-        clusters: K.
+        owner: (M,) group of each point, 0 to C − 1, in any order.
+        groups: C.
+        clusters: K, the most clusters of a group; see :func:`kmeans` for fewer.
         generator: CPU generator of the seeds; the global one by default.
         iterations: most steps of one run; it stops as soon as no point changes its cluster.
-        restarts: independent runs, of which the one with the least inertia wins.
-        tolerance: a run also stops when the centers together move by less than this share of the mean variance
-            of a coordinate (squared; scikit-learn's rule). 0 runs to the very end.
+        restarts: runs of each group; the one of least inertia counts. Above ``SKETCH`` dimensions they
+            are judged after two steps on a sketch of the points, and the winner alone goes on, at last with the points.
+        tolerance: stop as well when a step lowers the inertia by less than this share. 0 runs to the very end.
     """
-    points = points.float() if points.dtype in (torch.float16, torch.bfloat16) else points
-    if not bool(torch.isfinite(points).all()):
-        raise SarbError("k-means got points that are NaN or infinite; has the training diverged?")
+    dtype = torch.float32 if points.dtype in (torch.float16, torch.bfloat16) else points.dtype
+    centers = points.new_zeros(groups, max(0, clusters), points.shape[1], dtype=dtype)
+    counts = torch.zeros(groups, dtype=torch.long, device=points.device)
     if len(points) == 0 or clusters < 1:
-        return Clusters(points[:0], torch.zeros(len(points), dtype=torch.long, device=points.device), 0.0)
-    # Distances are sums of squares minus a product; around the mean those are small and cancel least.
-    middle = points.mean(0)
-    centred = points - middle
-    runs = [_run(centred, clusters, generator, iterations, tolerance) for _ in range(max(1, restarts))]
-    best = min(runs, key=lambda run: run.inertia)
-    return best._replace(centers=best.centers + middle)
+        return centers, counts
+    restarts = max(1, restarts)
+    shape = (restarts, groups, clusters, 2 + int(math.log(clusters)))
+    draws = torch.rand(shape, generator=generator, dtype=torch.float64).transpose(0, 1).to(points.device)
+    basis = torch.randn(points.shape[1], min(SKETCH, points.shape[1]), generator=generator).to(points.device, dtype)
+    chunks = list(_chunks(owner, groups, max(points.shape[1], 2 * SKETCH)))
+    # Fresh memory costs as much as the copy into it, so all chunks share one piece.
+    space = points.new_empty(max(rows.numel() for _, rows, _ in chunks), points.shape[1])
+    for members, rows, valid in chunks:
+        padded = torch.index_select(points, 0, rows.flatten(), out=space[: rows.numel()])
+        padded = padded.to(dtype).view(*rows.shape, -1)
+        middle = _center(padded, valid)
+        batch = Batch.of(padded, valid)
+        if not bool(batch.squares.isfinite().all()):
+            raise SarbError("k-means got points that are NaN or infinite; has the training diverged?")
+        found, used = _cluster(batch, draws[members], basis, iterations, tolerance)
+        centers[members] = (found + middle).where(used[..., None], 0)
+        counts[members] = used.sum(1)
+    return centers, counts
 
 
 def squared_distances(points: Tensor, centers: Tensor) -> Tensor:
-    """|x − c|² of points (M, D) and centers (K, D), as (M, K); exactly 0 where rounding could have made it up."""
-    rows = []
-    for part in torch.split(points, CHUNK):
-        # vector_norm needs no squared copy of the points
-        scale = torch.linalg.vector_norm(part, dim=1, keepdim=True).square() + centers.square().sum(1)
-        squared = torch.addmm(scale, part, centers.T, alpha=-2)
-        rows.append(squared.where(squared > 16 * torch.finfo(points.dtype).eps * scale, 0))
-    return torch.cat(rows)
+    """|x − c|² of points (…, M, D) and centers (…, K, D), as (…, M, K); exactly 0 where rounding could make it up."""
+    scale = torch.linalg.vector_norm(points, dim=-1, keepdim=True).square() + centers.square().sum(-1)[..., None, :]
+    return _rounded(scale - 2 * points @ centers.transpose(-1, -2), scale)
 
 
-def _seed(points: Tensor, clusters: int, generator: torch.Generator | None) -> Tensor:
-    """Greedy k-means++: draw each next center with probability ∝ squared distance, keep the best of a few draws."""
-    draws = 2 + int(math.log(clusters))
-    chosen = [int(torch.randint(len(points), (), generator=generator))]
-    nearest = squared_distances(points, points[chosen])[:, 0]
-    while len(chosen) < clusters and bool(nearest.any()):
-        places = torch.rand(draws, generator=generator, dtype=torch.float64).to(nearest.device)
-        reach = nearest.double().cumsum(0)
-        drawn = torch.searchsorted(reach, places * reach[-1], right=True).clamp_max(len(points) - 1)
-        candidates = torch.minimum(nearest[:, None], squared_distances(points, points[drawn]))
-        best = int(candidates.sum(0).argmin())
-        nearest = candidates[:, best]
-        chosen.append(int(drawn[best]))
-    return points[chosen]
+def _rounded(squared: Tensor, scale: Tensor) -> Tensor:
+    return squared.where(squared > 16 * torch.finfo(squared.dtype).eps * scale, 0)
 
 
-def _run(
-    points: Tensor, clusters: int, generator: torch.Generator | None, iterations: int, tolerance: float
-) -> Clusters:
-    centers = _seed(points, clusters, generator)
-    assignment = squared_distances(points, centers).argmin(1)
-    smallest_move = tolerance * torch.linalg.vector_norm(points).square() / points.numel()
+def _chunks(owner: Tensor, groups: int, width: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Yield groups (G,) of similar size, the rows (G, M) of their points and which of these are no padding (G, M)."""
+    order, sizes = owner.argsort(stable=True), owner.bincount(minlength=groups)
+    starts, by_size = sizes.cumsum(0) - sizes, sizes.argsort(descending=True, stable=True)
+    by_size = by_size[sizes[by_size] > 0]
+    ordered = sizes[by_size].tolist()
+    first = 0
+    while first < len(ordered):
+        longest = ordered[first]
+        last = min(len(ordered), first + max(1, CHUNK // (longest * width)))
+        # At most half of a batch is padding.
+        while ordered[last - 1] * 2 < longest:
+            last -= 1
+        members = by_size[first:last]
+        places = torch.arange(longest, device=owner.device)
+        # Padding repeats a point, so that it is as finite as the rest.
+        rows = order[starts[members, None] + places.minimum(sizes[members, None] - 1)]
+        yield members, rows, places < sizes[members, None]
+        first = last
+
+
+def _center(points: Tensor, valid: Tensor) -> Tensor:
+    """Take the mean (G, 1, D) of each group off its points, in place, and return it.
+
+    Distances are sums of squares minus a product; around the mean those are small and cancel least.
+    """
+    share = valid.to(points.dtype)[:, None] / valid.sum(1)[:, None, None]
+    middle = torch.bmm(share, points)
+    points -= middle
+    return middle
+
+
+def _cluster(batch: Batch, draws: Tensor, basis: Tensor, iterations: int, tolerance: float) -> tuple[Tensor, Tensor]:
+    """Return centers (G, K, D) and which of them exist (G, K)."""
+    wide = batch.points.shape[2] > basis.shape[1]
+    sketch = _sketch(batch, basis) if wide else batch
+    centers, used = _seed(sketch, draws)
+    owner = _assign(sketch, centers, used)
+    # On the sketch, two steps tell which restart is worth going on with.
+    centers, owner, inertia = _lloyd(sketch, owner, used, 1 if wide else iterations, tolerance)
+    every, best = torch.arange(len(inertia), device=inertia.device), inertia.argmin(1)
+    centers, owner, used = centers[every, best][:, None], owner[every, :, best][..., None], used[every, best][:, None]
+    if wide:
+        # The points themselves have the last word, so the sketch need not be exact.
+        owner = _lloyd(sketch, owner, used, iterations, COARSE * tolerance)[1]
+        centers = _lloyd(batch, owner, used, iterations, tolerance)[0]
+    return centers[:, 0], used[:, 0]
+
+
+def _sketch(batch: Batch, basis: Tensor) -> Batch:
+    """Project the points of each group on roughly their own leading directions: one step of subspace iteration.
+
+    A sample of the points finds the directions well enough.
+    """
+    step = -(-batch.valid.shape[1] // SAMPLE)
+    sample, valid = batch.points[:, ::step].contiguous(), batch.valid[:, ::step, None]
+    leading = torch.bmm((sample @ basis * valid).transpose(1, 2), sample)
+    directions = torch.linalg.qr(leading.transpose(1, 2)).Q
+    return Batch.of(torch.bmm(batch.points, directions), batch.valid)
+
+
+def _seed(batch: Batch, draws: Tensor) -> tuple[Tensor, Tensor]:
+    """Greedy k-means++: draw each next center with probability ∝ squared distance, keep the best of a few draws.
+
+    Args:
+        batch: G groups.
+        draws: (G, R, K, T) uniform numbers for R restarts and T candidates of each center.
+
+    Returns:
+        centers (G, R, K, D) and which of them exist (G, R, K): a center on top of another one does not.
+    """
+    groups, restarts, clusters, _ = draws.shape
+    every, sizes = torch.arange(groups, device=draws.device)[:, None, None], batch.valid.sum(1)[:, None, None]
+    chosen = torch.zeros(groups, restarts, clusters, dtype=torch.long, device=draws.device)
+    used = torch.ones_like(chosen, dtype=torch.bool)
+    nearest = batch.valid[:, None].expand(-1, restarts, -1).double()
+    for k in range(clusters):
+        reach = nearest.cumsum(2, dtype=torch.float64)
+        used[:, :, k] = reach[:, :, -1] > 0
+        places = draws[:, :, k, : 1 if k == 0 else None] * reach[:, :, -1:]
+        drawn = torch.searchsorted(reach, places, right=True).minimum(sizes - 1)  # (G, R, T)
+        distances = _distances_to(batch, batch.points[every, drawn])
+        candidates = distances if k == 0 else torch.minimum(nearest[:, :, None], distances)  # (G, R, T, M)
+        best = candidates.sum(3).argmin(2, keepdim=True)
+        nearest = candidates.take_along_dim(best[..., None], 2)[:, :, 0]
+        chosen[:, :, k] = drawn.take_along_dim(best, 2)[:, :, 0]
+    return batch.points[every, chosen], used
+
+
+def _distances_to(batch: Batch, centers: Tensor) -> Tensor:
+    """|x − c|² of centers (G, R, T, D), as (G, R, T, M), 0 for padding and where rounding could have made it up."""
+    flat = centers.flatten(1, 2)
+    scale = batch.squares[:, None] + flat.square().sum(2, keepdim=True)
+    squared = torch.baddbmm(scale, flat, batch.points.transpose(1, 2), alpha=-2)
+    return (_rounded(squared, scale) * batch.valid[:, None]).view(*centers.shape[:3], -1)
+
+
+def _assign(batch: Batch, centers: Tensor, used: Tensor) -> Tensor:
+    """Nearest of the centers (G, R, K, D) for every point, (G, M, R); −1 for padding."""
+    # A point's own square changes nothing about which center is nearest.
+    offset = centers.square().sum(3).where(used, torch.inf).flatten(1)[:, None]
+    scores = torch.baddbmm(offset, batch.points, centers.flatten(1, 2).transpose(1, 2), alpha=-2)
+    return scores.view(*scores.shape[:2], *used.shape[1:]).argmin(3).where(batch.valid[..., None], -1)
+
+
+def _means(batch: Batch, owner: Tensor, used: Tensor) -> tuple[Tensor, Tensor]:
+    """Means of the clusters (G, R, K, D) of assignments (G, M, R) and the inertia (G, R) around them.
+
+    An empty cluster moves to the farthest point, which can only lower the inertia.
+    """
+    member = (owner[..., None] == torch.arange(used.shape[2], device=owner.device)).flatten(2).to(batch.points.dtype)
+    sizes = member.sum(1).view_as(used)
+    sums = torch.bmm(member.transpose(1, 2), batch.points).view(*used.shape, -1)
+    means = sums / sizes.clamp_min(1)[..., None]
+    # Σ |x − mean|² = Σ |x|² − Σ size |mean|² needs no further look at the points.
+    total = (batch.squares * batch.valid).sum(1, dtype=torch.float64)[:, None]
+    inertia = total - (means * sums).sum((2, 3), dtype=torch.float64)
+    empty = used & (sizes == 0)
+    if bool(empty.any()):
+        _reseed(batch, owner, means, empty)
+    return means, inertia.clamp_min_(0)
+
+
+def _reseed(batch: Batch, owner: Tensor, means: Tensor, empty: Tensor) -> None:
+    """Move the empty clusters (G, R, K) of a run to the points farthest from their own centers, in place."""
+    group, restart = empty.any(2).nonzero(as_tuple=True)
+    own = means[group, restart].take_along_dim(owner[group, :, restart].clamp_min(0)[..., None], 1)
+    strays = (batch.points[group] - own).square().sum(2).where(batch.valid[group], -1)
+    farthest = strays.topk(min(strays.shape[1], empty.shape[2])).indices
+    run, cluster = empty[group, restart].nonzero(as_tuple=True)
+    rank = empty[group, restart].cumsum(1)[run, cluster] - 1
+    means[group[run], restart[run], cluster] = batch.points[group[run], farthest[run, rank]]
+
+
+def _lloyd(
+    batch: Batch, owner: Tensor, used: Tensor, iterations: int, tolerance: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Run Lloyd's algorithm from assignments (G, M, R): centers (G, R, K, D), their assignments and inertia (G, R)."""
+    centers, inertia = _means(batch, owner, used)
+    owners, places = owner.clone(), torch.arange(len(used), device=used.device)
     for _ in range(iterations):
-        before, old = centers, assignment
-        centers = _means(points, assignment, centers)
-        assignment = squared_distances(points, centers).argmin(1)
-        if torch.equal(assignment, old) or bool((centers - before).square().sum() < smallest_move):
+        before, here = owners[places], used[places]
+        owner = _assign(batch, centers[places], here)
+        moving = (owner != before).any(1)
+        if not bool(moving.any()):
             break
-    return Clusters(centers, assignment, _inertia(points, centers, assignment))
-
-
-def _means(points: Tensor, assignment: Tensor, centers: Tensor) -> Tensor:
-    """Mean of each cluster, (K, D); an empty cluster moves to the point farthest from its own center."""
-    sums, sizes = torch.zeros_like(centers), assignment.bincount(minlength=len(centers))
-    for part, owner in zip(torch.split(points, CHUNK), torch.split(assignment, CHUNK), strict=True):
-        sums += one_hot(owner, len(centers)).to(points.dtype).T @ part
-    means = sums / sizes.clamp_min(1)[:, None]
-    empty = (sizes == 0).nonzero()[:, 0]
-    if len(empty):
-        strays = squared_distances(points, means)[torch.arange(len(points)), assignment]
-        means[empty] = points[strays.topk(len(empty)).indices]
-    return means
-
-
-def _inertia(points: Tensor, centers: Tensor, assignment: Tensor) -> float:
-    parts = zip(torch.split(points, CHUNK), torch.split(assignment, CHUNK), strict=True)
-    return sum(float((part - centers[owner]).square().sum(dtype=torch.float64)) for part, owner in parts)
+        means, lower = _means(batch, owner, here)
+        gain = inertia[places] - lower
+        owners[places], inertia[places] = owner, lower
+        centers[places] = means
+        going = (moving & ((tolerance <= 0) | (gain >= tolerance * lower))).any(1)
+        # A copy costs about a step, so the finished groups leave when they are half of the batch.
+        if 2 * int(going.sum()) <= len(going):
+            batch, places = batch.take(going), places[going]
+        if len(places) == 0:
+            break
+    return centers, owners, inertia

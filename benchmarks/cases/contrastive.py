@@ -1,0 +1,77 @@
+"""The contrastive loss, forward and backward: against the loop over pairs, and against lists of pairs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from benchmarks.harness import Case, lazy, record_products
+from sarb.losses import contrastive
+
+
+def loop(reps: Tensor, labels: Tensor) -> Tensor:
+    """Eq. 7 pair by pair, every pair of two known labels; the cut of the negatives is left out."""
+    losses = []
+    codes = labels.tolist()
+    for c, rows in enumerate(reps.unbind(1)):
+        row = rows.unbind(0)  # reps[n, c] would make every pair's gradient as large as reps
+        for n in range(len(row)):
+            for m in range(n + 1, len(row)):
+                if codes[n][c] and codes[m][c]:
+                    similarity = torch.cosine_similarity(row[n], row[m], 0)
+                    losses.append(1 - similarity if codes[n][c] + codes[m][c] == 2 else 1 + similarity)
+    return torch.stack(losses).mean()
+
+
+def listed(reps: Tensor, labels: Tensor) -> Tensor:
+    """The balanced form with lists of pairs and a full sort: what the package did before masks."""
+    unit = torch.nn.functional.normalize(reps, dim=2).transpose(0, 1)
+    similarity, present, absent = torch.bmm(unit, unit.transpose(1, 2)), labels.T == 1, labels.T == -1
+    first, second = torch.triu_indices(len(reps), len(reps), 1)
+    similarity = similarity[:, first, second]
+    mixed = present[:, first] & absent[:, second] | absent[:, first] & present[:, second]
+    kept = [1 - similarity[present[:, first] & present[:, second]]]
+    pairs = len(kept[0])
+    for losses in (1 + similarity[mixed], 1 + similarity[absent[:, first] & absent[:, second]]):
+        order = losses.detach().argsort(descending=True, stable=True)
+        others = torch.randperm(max(0, len(losses) - pairs))[: 2 * pairs]
+        kept.append(losses[torch.cat([order[:pairs], order[pairs:][others]])])
+    return torch.cat(kept).mean()
+
+
+def cases(quick: bool = False) -> list[Case]:
+    """B = 16 (the paper's) and 64, C = 80 and 200."""
+    if quick:
+        return [_case(4, 5, 8, 5), _case(4, 5, 8, 0)]
+    return [_case(b, c, 1024, part) for part in (4, 0) for b, c in ((16, 80), (16, 200), (64, 200))]
+
+
+def _case(batch: int, categories: int, dim: int, part: int) -> Case:
+    """Against the loop on ``part`` categories, or against lists of pairs if that is 0."""
+
+    def build() -> tuple[Tensor, Tensor]:
+        torch.manual_seed(0)
+        # 4 % present, as in COCO, and at least one pair that pulls
+        labels = torch.where(torch.rand(batch, categories) < 0.04, 1, -1)
+        labels[:2, 0] = 1
+        return torch.randn(batch, categories, dim, requires_grad=True), labels
+
+    made = lazy(build)
+
+    def literal() -> None:
+        reps, labels = made()
+        torch.autograd.grad(loop(reps[:, :part], labels[:, :part]) if part else listed(reps, labels), reps)
+
+    def ours() -> None:
+        reps, labels = made()
+        torch.autograd.grad(contrastive(reps, labels), reps)
+
+    products = lazy(lambda: record_products(ours))
+    return Case(
+        f"contrastive: {'loop' if part else 'lists'} of pairs, B={batch} C={categories} D={dim}",
+        literal=literal,
+        ours=ours,
+        floor=lambda: [product() for product in products()],
+        scale=categories / part if part else 1.0,
+        note=f"literal: {'loop over' if part else 'lists of'} pairs; floor: our own matrix products",
+    )
