@@ -144,13 +144,13 @@ class CachedMaps(TorchDataset[Batch]):
         reasons = {position: self.unreadable.get(int(self.rows[position])) for _, position in keys}
         index = np.array([position for _, position in keys if reasons[position] is None], dtype=np.int64)
         failures = tuple((position, reason) for position, reason in reasons.items() if reason is not None)
-        activations = torch.from_numpy(self.activations[self.rows[index]].astype(np.float32))
+        activations = torch.from_numpy(self.activations[self.rows[index]])
         if self.flip_seed is not None:
             epoch = keys[0][0]
             mirrored = np.random.default_rng([self.flip_seed, epoch, 1]).random(len(self))[index] < 0.5
-            activations = torch.where(
-                torch.from_numpy(mirrored)[:, None, None, None], activations.flip(-1), activations
-            )
+            chosen = torch.from_numpy(mirrored)
+            activations[chosen] = activations[chosen].flip(-1)  # half of the images, in half precision
+        activations = activations.float()
         labels = torch.from_numpy(self.labels[index])
         return Batch(activations, labels, torch.from_numpy(index), frozen=True, failures=failures)
 

@@ -57,8 +57,10 @@ class GatedGraph(nn.Module):
         for step in range(self.steps):
             known = first if step == 0 else None
             message, state = self.products(states, graph, layers) if known is None else known
-            update, reset = (message[..., : 2 * width] + state).sigmoid().chunk(2, -1)
-            candidate = torch.tanh(message[..., 2 * width :] + self.state_candidate(reset * states))
+            # split, not slices: the gradient of a slice fills the rest with zeros and adds them
+            gates, content = torch.split(message, [2 * width, width], -1)
+            update, reset = (gates + state).sigmoid_().chunk(2, -1)
+            candidate = (self.state_candidate(reset * states) + content).tanh_()
             states = torch.lerp(states, candidate, update)
         return states
 
