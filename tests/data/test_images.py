@@ -120,7 +120,7 @@ def test_draft_never_falls_below_the_size():
     assert decode(encoded(Image.fromarray(PIXELS), "PNG"), draft=1).size == (3, 2)
 
 
-def one_line(source, *parts):
+def assert_one_line(source, *parts):
     with pytest.raises(ImageError) as error:
         decode(source)
     assert "\n" not in str(error.value)
@@ -129,22 +129,22 @@ def one_line(source, *parts):
 
 
 def test_bad_files_give_one_clear_line(tmp_path):
-    one_line(tmp_path / "none.jpg", "none.jpg: no such file")
-    one_line(tmp_path, f"{tmp_path}: a folder, not an image file")
+    assert_one_line(tmp_path / "none.jpg", "none.jpg: no such file")
+    assert_one_line(tmp_path, f"{tmp_path}: a folder, not an image file")
     (tmp_path / "text.jpg").write_text("hello\nthere")
-    one_line(tmp_path / "text.jpg", "text.jpg: not an image (JPEG, ")
+    assert_one_line(tmp_path / "text.jpg", "text.jpg: not an image (JPEG, ")
     (tmp_path / "empty.jpg").write_bytes(b"")
-    one_line(tmp_path / "empty.jpg", "empty.jpg: the file is empty")
-    one_line(b"", "0 bytes of image data: the file is empty")
+    assert_one_line(tmp_path / "empty.jpg", "empty.jpg: the file is empty")
+    assert_one_line(b"", "0 bytes of image data: the file is empty")
     noise = Image.fromarray(np.random.RandomState(0).randint(0, 255, (64, 64, 3)).astype(np.uint8))
     for kind, name in (("JPEG", "cut.jpg"), ("PNG", "cut.png"), ("WEBP", "cut.webp"), ("TIFF", "cut.tif")):
         data = encoded(noise, kind)
         (tmp_path / name).write_bytes(data[: len(data) // 2])
-        one_line(tmp_path / name, name)
-    one_line(tmp_path / "cut.jpg", "cut.jpg: damaged image file (", "truncated")
-    one_line(encoded(noise, "PDF"), "not an image")
+        assert_one_line(tmp_path / name, name)
+    assert_one_line(tmp_path / "cut.jpg", "cut.jpg: damaged image file (", "truncated")
+    assert_one_line(encoded(noise, "PDF"), "not an image")
     with (tmp_path / "text.jpg").open("rb") as file:
-        one_line(file, "text.jpg: not an image")
+        assert_one_line(file, "text.jpg: not an image")
 
 
 @pytest.mark.parametrize(
@@ -289,13 +289,15 @@ def test_the_limit_holds_for_every_source(monkeypatch, tmp_path):
     monkeypatch.setattr(images, "MAX_PIXELS", 5)
     Image.fromarray(PIXELS).save(tmp_path / "a.png")
     for source in (tmp_path / "a.png", (tmp_path / "a.png").read_bytes(), Image.open(tmp_path / "a.png")):
-        one_line(source, "3 × 2 pixels, more than 5 are refused")
+        assert_one_line(source, "3 × 2 pixels, more than 5 are refused")
 
 
 @pytest.mark.parametrize("kind", ["ICO", "EPS", "PDF", "JPEG2000", "TGA", "PCX", "AVIF", "ICNS", "DDS"])
 def test_other_kinds_are_refused_with_a_list_of_what_is_read(kind):
-    one_line(encoded(Image.new("RGB", (64, 64)), kind), "not an image (JPEG, PNG, BMP, GIF, PPM, WEBP, TIFF are read)")
-    one_line(b"8BPS\0\1" + bytes(100), "are read)")
+    assert_one_line(
+        encoded(Image.new("RGB", (64, 64)), kind), "not an image (JPEG, PNG, BMP, GIF, PPM, WEBP, TIFF are read)"
+    )
+    assert_one_line(b"8BPS\0\1" + bytes(100), "are read)")
 
 
 def picture(width=90, height=70):

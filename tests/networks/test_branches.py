@@ -27,7 +27,7 @@ def gradients(loss, module, *tensors):
     return torch.autograd.grad(loss, [*tensors, *module.parameters()], allow_unused=True, retain_graph=True)
 
 
-def close(ours, theirs, dtype):
+def assert_close(ours, theirs, dtype):
     tolerance = 1e-5 if dtype == torch.float32 else 1e-10
     for one, other in zip(ours, theirs, strict=True):
         assert (one is None) == (other is None)
@@ -48,8 +48,10 @@ def test_fused_gates_equal_six_layers(sizes, dtype, seed):
     states = torch.randn(batch, categories, dim, dtype=dtype, requires_grad=True)
     graph, weight = torch.rand(categories, categories, dtype=dtype), torch.randn(batch, categories, dim, dtype=dtype)
     ours, theirs = module(states, graph), literal_graph(module, states, graph)
-    close([ours], [theirs], dtype)
-    close(gradients((ours * weight).sum(), module, states), gradients((theirs * weight).sum(), module, states), dtype)
+    assert_close([ours], [theirs], dtype)
+    assert_close(
+        gradients((ours * weight).sum(), module, states), gradients((theirs * weight).sum(), module, states), dtype
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -68,10 +70,10 @@ def test_products_of_a_change_in_one_category(sizes, dtype, seed):
     moved = states.index_put((torch.arange(batch), category), change, accumulate=True)
     theirs = module.products(moved, graph, layers)
     ours = module.changed(module.products(states, graph, layers), graph, category, change, layers)
-    close(ours, theirs, dtype)
+    assert_close(ours, theirs, dtype)
     weights = [torch.randn_like(part) for part in theirs]
     totals = [sum((part * weight).sum() for part, weight in zip(each, weights, strict=True)) for each in (ours, theirs)]
-    close(*(gradients(total + 0 * states.sum(), module, states, change) for total in totals), dtype)
+    assert_close(*(gradients(total + 0 * states.sum(), module, states, change) for total in totals), dtype)
 
 
 def network(csrl="sam", dropout=0.0, dtype=torch.float64):
@@ -91,10 +93,12 @@ def test_all_branches_at_once_equal_one_after_the_other(rows, single):
     changes = [Change(torch.tensor([2]), reps[[2]] + 1), Change(rows, second[rows], category if single else None)]
     copies = [reps, reps.index_copy(0, torch.tensor([2]), reps[[2]] + 1), reps.index_copy(0, rows, second[rows])]
     ours, theirs = built.classify_all(reps, changes), [built.classify(copy) for copy in copies]
-    close(ours, theirs, torch.float64)
+    assert_close(ours, theirs, torch.float64)
     weights = [torch.randn(3, 4, dtype=torch.float64) for _ in copies]
     totals = [sum((part * weight).sum() for part, weight in zip(each, weights, strict=True)) for each in (ours, theirs)]
-    close(*(gradients(total, built.classifier, reps, *built.graph.parameters()) for total in totals), torch.float64)
+    assert_close(
+        *(gradients(total, built.classifier, reps, *built.graph.parameters()) for total in totals), torch.float64
+    )
 
 
 def test_with_dropout_every_branch_draws_its_own():
