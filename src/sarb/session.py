@@ -42,9 +42,11 @@ def train_session(
     from accelerate import PartialState
 
     from sarb.data import load, reader_name
+    from sarb.memory import keep_freed_memory
     from sarb.settings import read_recipe, resolve, section
     from sarb.train import fit
 
+    keep_freed_memory()
     options, own_data_options, problems = merge_options(row, assignments, {**(given or {}), "seed": seed})
     content = read_recipe(recipe)
     try:  # settings are checked before any data are read

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sarb.networks.gates import gated_update
+
 
 class Layers(NamedTuple):
     """Weights of a step: message (3D, 2D) with bias (3D,), state (2D, D)."""
@@ -53,15 +55,11 @@ class GatedGraph(nn.Module):
 
         ``first`` is what :meth:`products` gives for ``states``, where the caller has a cheaper way to it.
         """
-        layers, width = self.layers(), states.shape[-1]
+        layers = self.layers()
         for step in range(self.steps):
             known = first if step == 0 else None
             message, state = self.products(states, graph, layers) if known is None else known
-            # split, not slices: the gradient of a slice fills the rest with zeros and adds them
-            gates, content = torch.split(message, [2 * width, width], -1)
-            update, reset = (gates + state).sigmoid_().chunk(2, -1)
-            candidate = (self.state_candidate(reset * states) + content).tanh_()
-            states = torch.lerp(states, candidate, update)
+            states = gated_update(states, message, state, self.state_candidate.weight)
         return states
 
     def layers(self) -> Layers:
