@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 import torch
 from benchmarks import bench
-from benchmarks.cases import decouple, graph, head, loading, training
+from benchmarks.cases import contrastive, decouple, graph, head, loading, metrics, training
 from benchmarks.harness import Case, Result, lazy, peak_memory, record_products, run
 from torch import Tensor, nn
 
 from sarb.data.images import TrainTransform
+from sarb.labels import LabelMatrix
+from sarb.losses import contrastive as contrastive_loss
+from sarb.metrics import average_precision
 from sarb.networks import GatedGraph, SemanticDecoupling
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
@@ -166,6 +169,39 @@ def test_literal_head_is_ours(known: float, dtype: torch.dtype) -> None:
         torch.testing.assert_close(ours[name], theirs[name], atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
     for got, expected in zip(our_slopes, their_slopes, strict=True):
         torch.testing.assert_close(got, expected, atol=10 * TOLERANCE[dtype], rtol=10 * TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_literal_average_precision_is_ours(kind: type) -> None:
+    scores, labels = metrics.random_scores(60, 6, kind)
+    labels[::3, 1:] = 0
+    labels[0] = 1  # at least one positive each
+    literal = [metrics.literal_precision(scores[:, c].tolist(), labels[:, c].tolist()) for c in range(6)]
+    ours = [average_precision(scores, labels, interpolated=interpolated) for interpolated in (False, True)]
+    np.testing.assert_allclose(np.array(literal).T, ours, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("known", [1.0, 0.4])
+def test_literal_graphs_are_ours(known: float) -> None:
+    values = metrics.random_labels(800, 5, known)
+    ours = LabelMatrix(values, list("abcde")).cooccurrence()
+    np.testing.assert_allclose(metrics.literal_graph(values), ours, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(metrics.outer_graph(values), ours, rtol=0, atol=1e-12)
+    assert 0 < ours[~np.eye(5, dtype=bool)].max() <= 1
+
+
+@both
+def test_literal_contrastive_losses_are_ours_where_nothing_is_cut(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    reps = torch.randn(5, 4, 6, dtype=dtype, requires_grad=True)
+    labels = torch.tensor([[1, 1, 1, 0]] * 3 + [[-1, 1, 0, -1]] * 2)  # 16 pairs pull, 6 and 2 push
+    (wanted,) = torch.autograd.grad(contrastive_loss(reps, labels), reps)
+    for literal in (contrastive.loop, contrastive.listed):
+        torch.testing.assert_close(
+            literal(reps, labels), contrastive_loss(reps, labels), atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype]
+        )
+        (found,) = torch.autograd.grad(literal(reps, labels), reps)
+        torch.testing.assert_close(found, wanted, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
 
 
 def test_a_training_step_moves_the_weights_and_leaves_no_gradient() -> None:

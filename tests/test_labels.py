@@ -1,11 +1,14 @@
 """LabelMatrix and Targets: encodings, hiding, files. The graph is in test_labels_graph.py."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from sarb import matrix
 from sarb.errors import DataError, SarbError
 from sarb.labels import ENCODINGS, LabelMatrix, Targets, encoding_table, normalise_code, readings
 
@@ -30,6 +33,38 @@ def test_hide_keeps_exactly_the_entries_of_the_authors_draw(known, seed):
             expected = labels.values[image, category] if draw[image, category] < known else 0
             assert hidden.values[image, category] == expected
     assert hidden.categories == labels.categories and hidden.paths == labels.paths
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (7, 0), (1, 1), (1, 9), (13, 4), (50, 3)])
+@pytest.mark.parametrize("block", [1, 5, 12, 1 << 16])
+def test_hide_in_blocks_is_the_one_draw_over_the_whole_matrix_to_the_bit(shape, block, monkeypatch):
+    labels = random_labels(*shape, seed=2)
+    monkeypatch.setattr(matrix, "BLOCK", block)
+    draw = np.random.RandomState(5).random_sample(shape)
+    assert np.array_equal(labels.hide(0.4, 5).values, np.where(draw < 0.4, labels.values, 0))
+
+
+def test_hide_needs_little_more_memory_than_its_result():
+    labels = random_labels(200_000, 10, seed=0)
+    tracemalloc.start()
+    labels.hide(0.5)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # 1 byte per entry, 16 for the path of an image, and a block of doubles and masks; all doubles would be 16 MB
+    assert peak < labels.values.nbytes + 16 * len(labels) + 2e6
+
+
+def test_hidden_labels_are_read_only_as_all_labels_are():
+    assert not random_labels(3, 2, 0).hide(0.5).values.flags.writeable
+
+
+@pytest.mark.parametrize("place", [0, 3, 11])
+def test_a_wrong_label_is_found_in_every_block(place, monkeypatch):
+    monkeypatch.setattr(matrix, "BLOCK", 4)
+    values = np.zeros(12, int)
+    values[place] = 7
+    with pytest.raises(DataError, match="got 7"):
+        LabelMatrix(values.reshape(6, 2), ["a", "b"])
 
 
 def test_hide_keeps_nothing_at_zero_and_everything_at_one():

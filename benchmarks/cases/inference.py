@@ -1,22 +1,28 @@
-"""Images per second of a network on decoded images, and of its ONNX export where there is one."""
+"""Images per second of a network on decoded images, on a folder, and of its ONNX export where there is one."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 
+import numpy as np
 import torch
 
 from benchmarks.cases.head import Sizes
+from benchmarks.cases.loading import Folder
 from benchmarks.cases.training import Step
 from benchmarks.harness import Case, lazy
+from sarb.data.images import EvalTransform
+from sarb.loader import Batches, Pictures, make_loader
 from sarb.predict import infer
 
 
 def cases(quick: bool = False) -> list[Case]:
     """The CPU recipe's backbone, the paper's, and ONNX."""
     if quick:
-        return [_torch("tiny", 64, Sizes(2, 5, 16, 8, 4)), _onnx()]
-    return [_torch("efficientnet_lite0", 224, Sizes()), _torch("resnet101", 448, Sizes()), _onnx()]
+        sizes = Sizes(2, 5, 16, 8, 4)
+        return [_torch("tiny", 64, sizes), _folder("tiny", 64, sizes, 4), _onnx()]
+    recipe = "efficientnet_lite0", 224
+    return [_torch(*recipe, Sizes()), _folder(*recipe, Sizes(), 64), _torch("resnet101", 448, Sizes()), _onnx()]
 
 
 def _torch(name: str, size: int, sizes: Sizes) -> Case:
@@ -40,6 +46,31 @@ def _torch(name: str, size: int, sizes: Sizes) -> Case:
         note="literal: same backbone, literal head; floor: the backbone alone",
         items=sizes.batch,
         slow=name == "resnet101",
+    )
+
+
+def _folder(name: str, size: int, sizes: Sizes, count: int) -> Case:
+    made = lazy(lambda: Step(name, size, sizes))
+    files = lazy(lambda: Folder(count))
+    batches = Batches(count, sizes.batch)
+    decoded = lazy(lambda: [pictures()[keys] for keys in batches])
+
+    def pictures() -> Pictures:
+        return Pictures(files().files, np.zeros((count, 0), np.int8), [EvalTransform(size)])
+
+    def in_turns() -> None:
+        source = pictures()
+        infer(made().method.network, (source[keys] for keys in batches))
+
+    return Case(
+        f"inference: a folder of {count} JPEGs 640×480, {name} at {size}, B={sizes.batch}",
+        literal=in_turns,
+        ours=lambda: infer(made().method.network, make_loader(pictures(), batches)),
+        floor=lambda: infer(made().method.network, decoded()),
+        note="literal: decode a batch, then run the network, in turns; ours: decoding ahead in threads; floor: the "
+        "network alone",
+        items=count,
+        slow=name != "tiny",
     )
 
 

@@ -1,7 +1,4 @@
-"""Average precision, the co-occurrence graph, and how both and the labels grow with N and C.
-
-python -m benchmarks.cases.metrics        # the curves: part, size, seconds, megabytes, and fitted exponents
-"""
+"""Average precision and the co-occurrence graph, at the sizes of COCO. How both grow with N is in scale.py."""
 
 from __future__ import annotations
 
@@ -13,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.harness import Case, lazy, peak_memory, seconds
+from benchmarks.harness import Case, lazy, seconds
 from sarb.counts import _packed
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
-from sarb.metrics import _average_precisions, _checked, average_precision, evaluate
+from sarb.metrics import _average_precisions, _checked, average_precision
 
 #: share of present labels of an average category of COCO
 PRESENT_SHARE = 0.036
-IMAGES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-CATEGORIES = (20, 80, 200, 1_000, 3_000, 10_000)
 
 
 def random_scores(images: int, categories: int, kind: Any = np.float32) -> tuple[NDArray[Any], NDArray[np.int8]]:
@@ -165,51 +160,3 @@ def _graph_case(
         lambda: loop(made()[0].values, part), lambda: made()[0].cooccurrence(), floor, images / part,
         note="floor: the one product of float32 matrices that are ready, one thread; goal: at least 100 ×",
     )  # fmt: skip
-
-
-def scaling(images: Iterable[int] = IMAGES, categories: Iterable[int] = CATEGORIES) -> list[dict[str, Any]]:
-    """Rows part, size, seconds, peak_megabytes: N at 20 categories, then C of the graph at 20,000 images."""
-    rows = [row for size in images for row in _grown_images(size, 20)]
-    for size in categories:
-        labels = LabelMatrix(random_labels(20_000, size, 0.5), [str(c) for c in range(size)])
-        rows.append(_row("co-occurrence, categories", size, lambda labels=labels: labels.cooccurrence(1.0)))
-    return rows
-
-
-def _grown_images(images: int, categories: int) -> list[dict[str, Any]]:
-    scores, values = random_scores(images, categories)
-    labels = LabelMatrix(values, [str(c) for c in range(categories)])
-    works = {
-        "hide": lambda: labels.hide(0.5), "co-occurrence": lambda: labels.cooccurrence(1.0),
-        "average precision": lambda: average_precision(scores, labels), "evaluate": lambda: evaluate(scores, labels),
-    }  # fmt: skip
-    return [_row(part, images, work) for part, work in works.items()]
-
-
-def _row(part: str, size: int, work: Callable[[], object]) -> dict[str, Any]:
-    peak = peak_memory(work)
-    first = seconds(work)
-    best = min([first, *(seconds(work) for _ in range(4 if first < 1 else 0 if first > 5 else 1))])
-    return {
-        "part": part, "size": size, "seconds": best, "peak_megabytes": None if peak is None else peak / 1e6,
-    }  # fmt: skip
-
-
-def exponents(rows: list[dict[str, Any]], least: int = 10_000) -> dict[str, float]:
-    """Fit seconds ~ size^e for every part, over the sizes of at least ``least`` (below, the fixed cost shows)."""
-    fitted = {}
-    for part in dict.fromkeys(row["part"] for row in rows):
-        points = [(row["size"], row["seconds"]) for row in rows if row["part"] == part]
-        points = [point for point in points if point[0] >= min(least, sorted(points)[-2][0] // 10)]
-        size, time = np.log(np.array(points)).T
-        fitted[part] = float(np.polyfit(size, time, 1)[0])
-    return fitted
-
-
-if __name__ == "__main__":
-    measured = scaling()
-    for row in measured:
-        print(
-            f"{row['part']:28}{row['size']:>12,}{row['seconds']:>12.4f} s{row['peak_megabytes']:>12,.0f} MB", flush=True
-        )
-    print({part: round(value, 2) for part, value in exponents(measured).items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sarb.errors import DataError
+
+#: entries of a block of rows: half a megabyte of doubles, which stays in the cache
+BLOCK = 1 << 16
 
 
 def checked_names(
@@ -35,3 +38,9 @@ def chosen_rows(size: int, index: ArrayLike) -> NDArray[np.int64]:
     chosen = np.asarray(index)
     rows: NDArray[np.int64] = np.arange(size)[chosen if chosen.size else chosen.astype(np.int64)]
     return rows
+
+
+def row_blocks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Views of the rows of ``array`` (N, C), in order, some at a time: what is made of them stays small."""
+    step = max(1, BLOCK // max(1, array.shape[1]))
+    return (array[first : first + step] for first in range(0, len(array), step))

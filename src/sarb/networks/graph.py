@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sarb.networks.gates import gated_update
+from sarb.networks.sparse_graph import SparseGraph, propagate
 
 
 class Layers(NamedTuple):
@@ -50,7 +51,7 @@ class GatedGraph(nn.Module):
         self.message_candidate = nn.Linear(2 * dim, dim)
         self.state_candidate = nn.Linear(dim, dim, bias=False)
 
-    def forward(self, states: Tensor, graph: Tensor, first: Products | None = None) -> Tensor:
+    def forward(self, states: Tensor, graph: Tensor | SparseGraph, first: Products | None = None) -> Tensor:
         """States (B, C, D), graph (C, C) -> states after T steps (B, C, D).
 
         ``first`` is what :meth:`products` gives for ``states``, where the caller has a cheaper way to it.
@@ -71,9 +72,12 @@ class GatedGraph(nn.Module):
             torch.cat([self.state_update.weight, self.state_reset.weight]),
         )
 
-    def products(self, states: Tensor, graph: Tensor, layers: Layers) -> Products:
+    def products(self, states: Tensor, graph: Tensor | SparseGraph, layers: Layers) -> Products:
         """Multiply states (B, C, D) for one step."""
-        message = torch.cat([graph @ states, graph.T @ states], -1)
+        if isinstance(graph, Tensor):
+            message = torch.cat([graph @ states, graph.T @ states], -1)
+        else:
+            message = torch.cat(propagate(graph, states), -1)
         return Products(F.linear(message, layers.message, layers.bias), F.linear(states, layers.state))
 
     def changed(self, products: Products, graph: Tensor, category: Tensor, change: Tensor, layers: Layers) -> Products:

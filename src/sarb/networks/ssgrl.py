@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sarb.errors import check_choice
+from sarb.errors import ConfigError, check_choice
 from sarb.labels import LabelMatrix
 from sarb.networks.attention import SemanticAttention
 from sarb.networks.backbone import Backbone
@@ -18,6 +18,7 @@ from sarb.networks.classifier import ContextClassifier
 from sarb.networks.decouple import SemanticDecoupling
 from sarb.networks.graph import GatedGraph, Layers, Products
 from sarb.networks.informed import prior_logits, start_join, start_projection
+from sarb.networks.sparse_graph import SparseGraph
 from sarb.networks.words import CategoryWords
 
 
@@ -33,6 +34,8 @@ class SSGRL(Network):
         dim: D.
         hidden: joint width of SD.
         steps: T of the graph.
+        neighbours: 0 multiplies with the whole graph; k keeps the k strongest edges of each category and replaces the
+            rest by a product of two vectors, for thousands of categories (see ``networks/sparse_graph.py``).
         grid: maps larger than this are average-pooled 2×2 (paper: 14×14 at 448 becomes 7×7).
         dropout: in φ (paper: 0).
         normalise: scale SAM's sum to the size of an average (paper: the plain sum).
@@ -54,6 +57,7 @@ class SSGRL(Network):
         hidden: int = 512,
         word_dim: int = 300,
         steps: int = 3,
+        neighbours: int = 0,
         grid: int = 7,
         dropout: float = 0.0,
         normalise: bool = False,
@@ -63,7 +67,9 @@ class SSGRL(Network):
         check_choice("network.csrl", csrl, ("sd", "sam"))
         check_choice("network.initial", initial, ("random", "informed"))
         self.initial = initial
-        self.grid, self.dim = grid, dim
+        if neighbours < 0:
+            raise ConfigError([f"network.neighbours must be at least 0, got {neighbours}"])
+        self.grid, self.dim, self.neighbours = grid, dim, neighbours
         self.project = nn.Sequential(nn.Conv2d(backbone.width, dim, 1, bias=False), nn.BatchNorm2d(dim))
         self.sd: SemanticDecoupling | None = None
         self.sam: SemanticAttention | None = None
@@ -78,6 +84,7 @@ class SSGRL(Network):
         self.classifier = ContextClassifier(categories, dim, dropout)
         self.cooccurrence: Tensor
         self.register_buffer("cooccurrence", torch.eye(categories) if graph is None else graph.float())
+        self._sparse: tuple[Tensor, int, SparseGraph] | None = None
 
     def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
         """Informed start: a linear classifier on the whitened, evenly attended map, with the rates as bias."""
@@ -127,9 +134,18 @@ class SSGRL(Network):
             found = self.sd(maps, self.words())
         return found
 
+    def edges(self) -> Tensor | SparseGraph:
+        """Return the graph to multiply with: A (C, C), or its strongest edges, found anew when A changes."""
+        if not self.neighbours or torch.compiler.is_compiling():  # an exported model has the whole graph
+            return self.cooccurrence
+        whole, version = self.cooccurrence, self.cooccurrence._version
+        if self._sparse is None or self._sparse[0] is not whole or self._sparse[1] != version:
+            self._sparse = whole, version, SparseGraph.of(whole, self.neighbours)
+        return self._sparse[2]
+
     def classify(self, features: Tensor) -> Tensor:
         """Representations (B, C, D) -> logits (B, C)."""
-        logits: Tensor = self.classifier(self.graph(features, self.cooccurrence), features)
+        logits: Tensor = self.classifier(self.graph(features, self.edges()), features)
         return logits
 
     def repeats(self) -> bool:
@@ -138,6 +154,8 @@ class SSGRL(Network):
 
     def _classify_changed(self, reps: Tensor, changes: Sequence[Change]) -> Tensor:
         """As one batch; a change in one category of every image gets its first graph step from the plain one's."""
+        if self.neighbours:
+            return super()._classify_changed(reps, changes)
         everything = torch.cat([reps, *(change.reps for change in changes)])
         alone = [change.category is not None and len(change.rows) == len(reps) for change in changes]
         full = [reps, *(change.reps for change, one in zip(changes, alone, strict=True) if not one)]
