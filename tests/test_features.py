@@ -9,7 +9,7 @@ import torch
 
 from sarb.data.images import EvalTransform
 from sarb.errors import SarbError
-from sarb.features import cache_file, cached_features
+from sarb.features import View, cached_features
 from sarb.networks import create_backbone
 
 
@@ -59,6 +59,10 @@ class Talk:
 TRANSFORM = EvalTransform(32)
 
 
+def cache_file(backbone, dataset, transform):
+    return View(dataset, transform).file(backbone)
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_values_are_those_of_the_frozen_trunk_rounded_to_fp16(backbone, dataset, workers):
     stored = cached_features(backbone, dataset, TRANSFORM, batch_size=3, workers=workers).activations
@@ -105,6 +109,7 @@ def test_the_result_is_a_read_only_memory_map(backbone, dataset):
 
 def test_values_beyond_fp16_are_clipped_not_infinite(monkeypatch, backbone, dataset):
     monkeypatch.setattr(backbone, "frozen", lambda images: images.new_full((len(images), 1, 1, 2), -1e6))
+    monkeypatch.setattr("sarb.features.folded", lambda trunk: trunk)
     assert (cached_features(backbone, dataset, TRANSFORM).activations == -65504).all()
 
 
@@ -154,7 +159,8 @@ def test_the_key_changes_with_the_files(backbone, squares_data, dataset, tmp_pat
 
 def test_the_cache_is_where_the_environment_says(backbone, dataset, cache):
     cached_features(backbone, dataset, TRANSFORM)
-    assert list(cache.iterdir()) == [cache_file(backbone, dataset, TRANSFORM)]
+    file = cache_file(backbone, dataset, TRANSFORM)
+    assert sorted(cache.iterdir()) == [file.with_suffix(".json"), file]
 
 
 # size and disk
@@ -167,7 +173,7 @@ def test_it_says_its_size_first(monkeypatch, backbone, dataset, calls):
     (line, already_computed), *more = talk.lines
     assert not more and already_computed <= 1
     assert f"{stored.nbytes / 1e6:,.0f} MB for 7 images" in line and "GB free" in line
-    assert str(cache_file(backbone, dataset, TRANSFORM)) in line
+    assert str(cache_file(backbone, dataset, TRANSFORM).parent) in line
     talk.lines.clear()
     cached_features(backbone, dataset, TRANSFORM, progress=talk)
     assert talk.lines == []

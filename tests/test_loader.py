@@ -1,12 +1,15 @@
 """Batches, pictures and cached activations."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
-from sarb.data.images import TrainTransform, decode
+from sarb.data.images import EvalTransform, TrainTransform, decode
 from sarb.errors import ImageError
-from sarb.loader import Batch, Batches, CachedMaps, Pictures, check_readable, make_loader
+from sarb.loader import Batch, Batches, CachedMaps, CachedViews, Pictures, check_readable, make_loader
+from sarb.prefetch import cores
 
 
 def indices(batches):
@@ -75,15 +78,48 @@ def test_a_picture_is_the_transform_with_the_generator_of_its_key(pictures):
     assert np.array_equal(pictures[[(2, 4)]].images[0].numpy(), expected)
 
 
-def test_batches_do_not_depend_on_the_number_of_workers(pictures):
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_of_threads_and_of_processes_are_those_of_a_plain_loop(pictures, workers, tmp_path):
+    pictures.sources = list(pictures.sources)
+    pictures.sources[7] = tmp_path / "none.jpg"
     batches = Batches(len(pictures), 10, epoch=3, shuffle_seed=0)
-    here = list(make_loader(pictures, batches, workers=0))
-    there = list(make_loader(pictures, batches, workers=2))
-    assert len(here) == len(there) == 4
-    for one, other in zip(here, there, strict=True):
+    loader = make_loader(pictures, batches, workers)
+    plain, found = [pictures[keys] for keys in batches], list(loader)
+    assert len(plain) == len(found) == len(loader) == 4
+    for one, other in zip(plain, found, strict=True):
         assert torch.equal(one.images, other.images) and torch.equal(one.labels, other.labels)
-        assert torch.equal(one.index, other.index)
-    assert torch.cat([batch.index for batch in here]).tolist() == flat(batches)
+        assert torch.equal(one.index, other.index) and one.failures == other.failures
+    assert [index for batch in found for index, _ in batch.failures] == [7]
+    assert torch.cat([batch.index for batch in found]).tolist() == [index for index in flat(batches) if index != 7]
+
+
+def test_an_error_that_is_no_broken_image_is_not_swallowed(pictures):
+    def fail(image, random):
+        raise ZeroDivisionError("a mistake in a transform")
+
+    pictures.transforms = (fail,)
+    with pytest.raises(ZeroDivisionError, match="a mistake in a transform"):
+        list(make_loader(pictures, Batches(len(pictures), 4)))
+
+
+def test_pictures_that_are_not_files_are_read_by_one_thread(pictures):
+    image = decode(pictures.sources[0])
+    assert Pictures(["a.jpg", Path("b.jpg")], pictures.labels, pictures.transforms).threads() == cores()
+    assert Pictures(["a.jpg", image, image], pictures.labels, pictures.transforms).threads() == 1
+
+
+@pytest.mark.parametrize(("transforms", "expected"), [
+    ([EvalTransform(32)], 64),
+    ([EvalTransform(32), TrainTransform(24)], 96),
+    ([EvalTransform(32), TrainTransform(24, draft=0)], None),
+    ([EvalTransform(32), lambda image, random: np.zeros((3, 32, 32), np.float32)], None),
+])  # fmt: skip
+def test_an_image_is_decoded_large_enough_for_every_view(monkeypatch, squares_data, transforms, expected):
+    asked = []
+    monkeypatch.setattr("sarb.loader.decode", lambda source, draft=None: asked.append(draft) or decode(source))
+    train = squares_data.train
+    Pictures(train.paths, train.labels.values, transforms)[[(0, 0)]]
+    assert asked == [expected]
 
 
 def test_labels_and_index_belong_to_the_pictures(pictures):
@@ -202,3 +238,56 @@ def test_loading_leaves_the_global_generator_alone():
     torch.manual_seed(0)
     assert len(list(make_loader(source, Batches(6, 2)))) == 3
     assert torch.equal(torch.rand(3), expected)
+
+
+# CachedViews
+
+
+def views_of(count, images=40):
+    """View v of image i is filled with 100 v + i."""
+    numbers = np.arange(images, dtype=np.float16).reshape(images, 1, 1, 1)
+    return [np.broadcast_to(numbers + 100 * view, (images, 1, 2, 2)).astype(np.float16) for view in range(count)]
+
+
+def shown(source, epoch, positions=range(40)):
+    """Number of the view of each image."""
+    return [int(value) // 100 for value in source[[(epoch, index) for index in positions]].images[:, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("first", [0, 3])
+def test_each_view_is_shown_once_in_any_v_epochs(count, first):
+    source = CachedViews(views_of(count), np.zeros((40, 1), np.int8), seed=1)
+    table = np.array([shown(source, epoch) for epoch in range(first, first + count)])
+    assert (np.sort(table, axis=0) == np.arange(count)[:, None]).all()
+    if count > 1:
+        assert len(set(table[0])) == count, "different images show different views"
+
+
+def test_views_follow_from_seed_epoch_and_index_only():
+    views, labels = views_of(3), np.zeros((40, 1), np.int8)
+    one, same, other = (CachedViews(views, labels, seed) for seed in (4, 4, 5))
+    for epoch in (0, 1, 7):
+        assert shown(one, epoch) == shown(same, epoch) != shown(other, epoch)
+        assert shown(one, epoch, [7, 3]) == [shown(one, epoch)[7], shown(one, epoch)[3]]
+
+
+def test_views_are_whole_maps_of_the_right_image_and_never_mirrored():
+    maps = [np.random.default_rng(view).normal(size=(9, 2, 3, 4)).astype(np.float16) for view in range(2)]
+    labels = np.arange(9, dtype=np.int8)[:, None]
+    source = CachedViews(maps, labels, 0, {5: "bad.jpg: broken"})
+    for epoch in range(4):
+        batch = source[[(epoch, index) for index in (8, 5, 0)]]
+        assert batch.frozen and batch.images.dtype == torch.float32 and batch.failures == ((5, "bad.jpg: broken"),)
+        assert batch.index.tolist() == [8, 0] and batch.labels.tolist() == [[8], [0]]
+        expected = [maps[source.order[index, epoch % 2]][index] for index in (8, 0)]
+        assert np.array_equal(batch.images.numpy(), np.stack(expected).astype(np.float32))
+
+
+def test_a_read_only_map_is_neither_copied_nor_warned_about(tmp_path, recwarn):
+    np.save(tmp_path / "maps.npy", np.ones((3, 1, 2, 2), np.float16))
+    stored = np.load(tmp_path / "maps.npy", mmap_mode="r")
+    source = CachedViews([stored], np.zeros((3, 1), np.int8), 0)
+    assert np.shares_memory(source.views[0], stored)
+    source[[(0, 0)]].images.zero_()
+    assert (stored == 1).all() and not recwarn.list

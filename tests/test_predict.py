@@ -1,5 +1,6 @@
 """The inference loop."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,11 @@ from PIL import Image
 
 import sarb
 from sarb.data.dataset import Dataset
+from sarb.data.images import EvalTransform, decode
 from sarb.errors import ImageError, SarbError
 from sarb.labels import LabelMatrix
 from sarb.model import Model, build_network
+from sarb.networks.fold import folded
 
 
 @pytest.fixture
@@ -52,6 +55,49 @@ def test_unreadable_images_raise_or_are_listed(model: Model, squares_data: sarb.
     scores = sarb.predict(model, images, skipped=skipped)
     assert scores.paths == (str(images[0]), str(images[2]))
     assert [Path(name).name for name, _ in skipped] == ["bad.jpg"]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_overlap_changes_neither_scores_nor_order(
+    model: Model, squares_data: sarb.Data, tmp_path: Path, workers: int
+) -> None:
+    (tmp_path / "bad.jpg").write_text("x")
+    paths = [*squares_data.test.paths[:5], tmp_path / "bad.jpg", *squares_data.test.paths[5:]]
+    transform, network = model.transform, model.network.eval()
+    with torch.inference_mode():
+        expected = [
+            network(torch.from_numpy(transform(decode(path)))[None]) for path in paths if path.name != "bad.jpg"
+        ]
+    skipped: list[tuple[str, str]] = []
+    scores = sarb.predict(model, paths, batch_size=3, workers=workers, skipped=skipped)
+    assert scores.paths == tuple(str(path) for path in paths if path.name != "bad.jpg")
+    assert np.allclose(scores.logits, torch.cat(expected).numpy(), atol=1e-5)
+    assert [name for name, _ in skipped] == [str(tmp_path / "bad.jpg")]
+
+
+def test_a_frozen_trunk_is_folded_from_the_second_batch_on(
+    model: Model, squares_data: sarb.Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[object] = []
+    # by the name "sarb.predict" one gets the function
+    loop = sys.modules["sarb.predict"]
+    monkeypatch.setattr(loop, "folded", lambda backbone: calls.append(backbone) or folded(backbone))
+    model.network.backbone.freeze(1)
+    whole = sarb.predict(model, squares_data.test, batch_size=64)
+    assert not calls
+    parts = sarb.predict(model, squares_data.test, batch_size=2)
+    assert calls == [model.network.backbone] and np.allclose(whole.logits, parts.logits, atol=1e-5)
+
+
+def test_a_large_photograph_is_read_as_the_transform_says(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Image.effect_mandelbrot((1024, 768), (-2.0, -1.0, 1.0, 1.0), 50).convert("RGB").save(tmp_path / "large.jpg")
+    sizes: list[tuple[int, int]] = []
+    call = EvalTransform.__call__
+    monkeypatch.setattr(EvalTransform, "__call__", lambda *args: sizes.append(args[1].size) or call(*args))
+    sarb.predict(model, tmp_path / "large.jpg")
+    assert sizes == [(256, 192)], "64 pixels need 128 at least"
 
 
 @pytest.mark.parametrize("cache", [False, True])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 from sarb.data.images import MOST_UNREADABLE, decode
 from sarb.errors import ImageError
+from sarb.prefetch import Ahead, cores
 
 Key = tuple[int, int]  # (epoch, image index): with the seed, all that an augmentation depends on
 
@@ -87,37 +89,48 @@ class Pictures(TorchDataset[Batch]):
         seed: int = 0,
     ) -> None:
         self.sources, self.labels, self.transforms, self.seed = sources, labels, tuple(transforms), seed
+        # What one view needs, all of them get; a transform that does not say needs the whole image.
+        least = [getattr(transform, "least", None) for transform in transforms]
+        self._least: int | None = None if None in least else max(filter(None, least))
 
     def __len__(self) -> int:
         return len(self.sources)
 
-    def _views(self, epoch: int, index: int) -> list[NDArray[np.float32]]:
-        image = decode(self.sources[index])
+    def views(self, key: Key) -> list[NDArray[np.float32]] | str:
+        """Return the views of one image, or why it cannot be read."""
+        epoch, index = key
         random = np.random.default_rng([self.seed, epoch, index])
-        return [transform(image, random) for transform in self.transforms]
+        try:
+            image = decode(self.sources[index], self._least)
+            return [transform(image, random) for transform in self.transforms]
+        except ImageError as error:
+            return str(error)
+
+    def join(self, keys: Sequence[Key], views: Sequence[list[NDArray[np.float32]] | str]) -> Batch:
+        """Return the batch of these images, given their views; unreadable ones are left out and listed."""
+        found = [(index, view) for (_, index), view in zip(keys, views, strict=True) if not isinstance(view, str)]
+        failures = [(index, view) for (_, index), view in zip(keys, views, strict=True) if isinstance(view, str)]
+        stacked = [torch.from_numpy(np.stack(view)) for view in zip(*(view for _, view in found), strict=True)]
+        first, *others = stacked or [torch.zeros(0, 3, 1, 1)]
+        index = torch.tensor([index for index, _ in found], dtype=torch.long)
+        return Batch(
+            first, torch.from_numpy(self.labels[index.numpy()]), index, tuple(others), failures=tuple(failures)
+        )
 
     def __getitem__(self, keys: Sequence[Key]) -> Batch:
         """Return the batch of these images; unreadable ones are left out and listed."""
-        views: list[list[NDArray[np.float32]]] = []
-        index, failures = [], []
-        for epoch, position in keys:
-            try:
-                views.append(self._views(epoch, position))
-                index.append(position)
-            except ImageError as error:
-                failures.append((position, str(error)))
-        stacked = tuple(torch.from_numpy(np.stack(view)) for view in zip(*views, strict=True)) or (
-            torch.zeros(0, 3, 1, 1),
-        )
-        labels = torch.from_numpy(self.labels[index])
-        return Batch(stacked[0], labels, torch.tensor(index, dtype=torch.long), stacked[1:], failures=tuple(failures))
+        return self.join(keys, [self.views(key) for key in keys])
+
+    def threads(self) -> int:
+        """How many threads may read at once: a picture or an open file that is given twice allows only one."""
+        return cores() if all(issubclass(kind, str | Path) for kind in set(map(type, self.sources))) else 1
 
 
 class CachedMaps(TorchDataset[Batch]):
     """Batches from cached activations (N, c, h, w); one view per image, mirrored at random on request.
 
     Args:
-        activations: of all images of a data set.
+        activations: of all images of a data set, in fp16.
         labels: (n, C) of the images used here.
         rows: (n,) their rows in ``activations``; all of them when left out.
         flip_seed: mirror every second map at random, by seed, epoch and index; None never does.
@@ -132,27 +145,65 @@ class CachedMaps(TorchDataset[Batch]):
         flip_seed: int | None = None,
         unreadable: Mapping[int, str] | None = None,
     ) -> None:
-        self.activations, self.labels, self.flip_seed = activations, labels, flip_seed
+        self.views, self.labels, self.flip_seed = [np.asarray(activations)], labels, flip_seed
         self.unreadable = unreadable or {}
         self.rows = np.arange(len(labels)) if rows is None else rows
 
     def __len__(self) -> int:
         return len(self.labels)
 
+    def _chosen(self, epoch: int, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which view each image shows in an epoch."""
+        return np.zeros_like(index)
+
+    def _mirrored(self, epoch: int, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which images are mirrored in an epoch."""
+        if self.flip_seed is None:
+            return np.zeros(len(index), bool)
+        return np.random.default_rng([self.flip_seed, epoch, 1]).random(len(self))[index] < 0.5
+
     def __getitem__(self, keys: Sequence[Key]) -> Batch:
         """Return the batch of these images, as float32; unreadable ones are left out and listed."""
         reasons = {position: self.unreadable.get(int(self.rows[position])) for _, position in keys}
         index = np.array([position for _, position in keys if reasons[position] is None], dtype=np.int64)
         failures = tuple((position, reason) for position, reason in reasons.items() if reason is not None)
-        activations = torch.from_numpy(self.activations[self.rows[index]])
-        if self.flip_seed is not None:
-            epoch = keys[0][0]
-            mirrored = np.random.default_rng([self.flip_seed, epoch, 1]).random(len(self))[index] < 0.5
-            chosen = torch.from_numpy(mirrored)
-            activations[chosen] = activations[chosen].flip(-1)  # half of the images, in half precision
-        activations = activations.float()
-        labels = torch.from_numpy(self.labels[index])
-        return Batch(activations, labels, torch.from_numpy(index), frozen=True, failures=failures)
+        epoch = keys[0][0]
+        chosen, mirrored = self._chosen(epoch, index), self._mirrored(epoch, index)
+        maps = np.empty((len(index), *self.views[0].shape[1:]), np.float16)
+        for place, view, row, mirror in zip(maps, chosen, self.rows[index], mirrored, strict=True):
+            place[...] = self.views[view][row, ..., ::-1] if mirror else self.views[view][row]
+        # Torch for the conversion only: it is much faster there, but each of its operations waits for all its threads.
+        images, labels = torch.from_numpy(maps).float(), torch.from_numpy(self.labels[index])
+        return Batch(images, labels, torch.from_numpy(index), frozen=True, failures=failures)
+
+
+class CachedViews(CachedMaps):
+    """Batches from V cached augmented views, each (n, c, h, w); in any V epochs an image shows each of them once.
+
+    Image i shows view π_i(e mod V) in epoch e, where π_i is a random permutation that follows from the seed.
+
+    Args:
+        views: activations of the images used here, one array per view.
+        labels: (n, C) of the images.
+        seed: of the permutations.
+        unreadable: row -> why a view of this image holds nothing; it is left out of all.
+    """
+
+    def __init__(
+        self,
+        views: Sequence[NDArray[np.float16]],
+        labels: NDArray[np.int8],
+        seed: int,
+        unreadable: Mapping[int, str] | None = None,
+    ) -> None:
+        super().__init__(views[0], labels, unreadable=unreadable)
+        self.views = [np.asarray(view) for view in views]
+        # Four numbers, the last not 0: no order of images (seed, epoch) and no crop (seed, view, index) draws the same.
+        draws = np.random.default_rng([seed, 0, 0, 1]).random((len(labels), len(views)))
+        self.order: NDArray[np.int64] = draws.argsort(axis=1)
+
+    def _chosen(self, epoch: int, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.order[:, epoch % len(self.views)][index]
 
 
 class Batches(Sampler[list[Key]]):
@@ -181,13 +232,29 @@ class Batches(Sampler[list[Key]]):
             yield [(self.epoch, int(index)) for index in chunk[self.rank :: self.world]]
 
 
-def make_loader(source: Source, batches: Batches, workers: int = 0) -> DataLoader[Batch]:
-    """A DataLoader whose every item is a whole batch."""
+class Loader(Protocol):
+    """Batches in order, and how many."""
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Iterate over the batches."""
+
+    def __len__(self) -> int:
+        """Return the number of batches."""
+
+
+def make_loader(source: Source, batches: Batches, workers: int = 0) -> Loader:
+    """Batches of a source: images are decoded ahead by threads of this process, or by so many worker processes.
+
+    The batches are the same either way. Worker processes use one thread each (torch sees to it), so they do not fight
+    over cores. A gather from a memory map gains nothing from being sent between processes and is done on the spot.
+    """
+    if isinstance(source, Pictures) and not workers:
+        return Ahead(source.views, source.join, batches, source.threads())
     # A generator of its own: a DataLoader draws from the global one otherwise, and whether a cache had to be built
     # would change the run.
     options: dict[str, Any] = {
-        "num_workers": workers, "pin_memory": torch.cuda.is_available(), "generator": torch.Generator(),
-    }  # fmt: skip
-    if workers and isinstance(source, CachedMaps):
-        options["num_workers"] = 0  # a gather from a memory map gains nothing from being sent between processes
+        "num_workers": 0 if isinstance(source, CachedMaps) else workers,
+        "pin_memory": torch.cuda.is_available(),
+        "generator": torch.Generator(),
+    }
     return DataLoader(source, sampler=batches, batch_size=None, **options)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from sarb.labels import LabelMatrix
 from sarb.loader import Batch, Batches, CachedMaps, Pictures, Source, check_readable, make_loader
 from sarb.model import Model
 from sarb.networks.base import Network
+from sarb.networks.fold import folded
 from sarb.progress import Progress
 from sarb.scores import Scores
 
@@ -35,11 +36,14 @@ def infer(
     device = next(network.parameters()).device
     logits, index = [np.zeros((0, network.categories), np.float32)], [np.zeros(0, np.int64)]
     failures: list[tuple[int, str]] = []
-    for batch in batches:
+    trunk = network.backbone
+    for number, batch in enumerate(batches):
         failures += batch.failures
+        if number == 1 and not batch.frozen and trunk.train_stages < len(trunk.stage_names):
+            trunk = folded(trunk)  # does not pay for a single batch
         if len(batch.index):
             inputs = batch.images.to(device)
-            maps = network.from_frozen(inputs) if batch.frozen else network.maps(inputs)
+            maps = network.from_frozen(inputs if batch.frozen else trunk.frozen(inputs))
             logits.append(network.head(maps).float().cpu().numpy())
             index.append(batch.index.numpy())
         if progress is not None:
@@ -64,7 +68,7 @@ def predict(
         model: from :func:`sarb.fit` or :func:`sarb.load_model`.
         images: a Dataset, a path, or a list of paths, Pillow images or arrays.
         batch_size: images per step.
-        workers: processes that decode images.
+        workers: processes that decode images; 0 decodes in threads while the network works on the batch before.
         cache: keep the frozen trunk's activations (fp16) for the next call on the same Dataset; more than 1 % of
             unreadable images are an error then.
         progress: draw a progress bar.

@@ -17,7 +17,7 @@ from sarb.registry import BACKBONES, METHODS, NETWORKS, find
 RECIPES = Path(__file__).parent / "recipes"
 #: parts of a method with a learning rate of their own: children of the network, the layer of the classifier that all
 #: categories share ("join"), and the coefficients α and β ("blend")
-PARTS = ("backbone", "project", "words", "sd", "sam", "graph", "join", "classifier", "blend")
+PARTS = ("backbone", "project", "words", "sd", "sam", "graph", "weight_graph", "join", "classifier", "blend")
 SECTIONS = ("train", "method", "network", "backbone", "lr", "data")
 CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "adamw"),
@@ -28,7 +28,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 AT_LEAST: dict[str, float] = {
     "epochs": 1, "min_steps": 0, "batch_size": 1, "image_size": 32, "lr": 0, "weight_decay": 0, "warmup": 0, "clip": 0,
-    "workers": 0, "graph_smoothing": 0, "patience": 1,
+    "workers": 0, "cache_views": 0, "graph_smoothing": 0, "patience": 1,
 }  # fmt: skip
 
 
@@ -42,6 +42,7 @@ class Settings:
         warmup: epochs in which the learning rate grows from 0.
         clip: largest gradient norm, 0 for none.
         cache: use the feature cache; None uses it on a CPU whenever nothing speaks against it.
+        cache_views: V augmented views of each training image in the feature cache, and train on them; 0 for none.
         augment: the paper's crops and flips.
         flip: mirror cached maps at random; nearly, but not quite, what the network makes of mirrored images.
         graph_smoothing: κ of the co-occurrence graph.
@@ -65,6 +66,7 @@ class Settings:
     patience: int | None = None
     words: str | None = None
     cache: bool | None = None
+    cache_views: int = 0
     augment: bool = True
     flip: bool = False
     workers: int = 0

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sarb.cache_files import Features, cache_note
 from sarb.data.dataset import Dataset
 from sarb.data.images import TrainTransform
 from sarb.errors import ConfigError
-from sarb.features import Features, cached_features
+from sarb.features import View, cached_views
 from sarb.labels import LabelMatrix
-from sarb.loader import Batch, CachedMaps, Pictures, Source, check_readable
+from sarb.loader import Batch, CachedMaps, CachedViews, Pictures, Source, check_readable
 from sarb.methods.base import Method
 from sarb.model import Model
+from sarb.networks.backbone import Backbone
 from sarb.progress import Progress
 from sarb.settings import Settings
 
@@ -103,57 +106,88 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Sources:
-    """Batches for training (augmented), for a plain pass over the training images, and for validation."""
+    """Batches for training (augmented), for a plain pass over the training images, and for validation.
+
+    ``cached`` tells whether they come from the feature cache, ``views`` how many augmented views of each training image
+    it holds (0: training uses the plain one), ``size`` the bytes of all its files that this run reads.
+    """
 
     train: Source
     plain: Source
     valid: Source
-    cached: bool
+    cached: bool = False
+    views: int = 0
+    size: int = 0
+
+    def record(self) -> dict[str, Any]:
+        """What ``config.json`` says about the cache."""
+        return {"cached": self.cached, "cached_views": self.views, "cached_bytes": self.size}
 
     @classmethod
     def of(
         cls, split: Split, model: Model, method: Method, settings: Settings, device: torch.device, talk: Progress
     ) -> Sources:
         """Take the feature cache where it can serve, else the files."""
-        if use_cache(settings, method, device):
-            return cls._cached(split, model, settings, device, talk)
         backbone, plain = model.network.backbone, model.transform
+        if use_cache(settings, method, device, backbone):
+            return cls._cached(split, model, settings, device, talk)
         augment = TrainTransform(settings.image_size, backbone.mean, backbone.std) if settings.augment else plain
         views = [{"train": augment, "plain": plain}[name] for name in method.views]
         return cls(
             Pictures(split.train.paths, split.train.labels.values, views, settings.seed),
             Pictures(split.train.paths, split.train.labels.values, [plain]),
             Pictures(split.valid.paths, split.valid.labels.values, [plain]),
-            False,
         )
 
     @classmethod
     def _cached(cls, split: Split, model: Model, settings: Settings, device: torch.device, talk: Progress) -> Sources:
-        def features(dataset: Dataset) -> Features:
-            return cached_features(
-                model.network.backbone, dataset, model.transform, device=device, workers=settings.workers, progress=talk
-            )
+        """The plain view of all images, and the augmented ones of those that train."""
+        backbone, own = model.network.backbone, bool(len(split.valid) and not len(split.held))
+        augment = TrainTransform(settings.image_size, backbone.mean, backbone.std)
+        # The plain view of the whole set, so that another split needs no other cache.
+        wanted = [View(dataset, model.transform) for dataset in [split.whole, *([split.valid] if own else [])]]
+        wanted += [View(split.train, augment, number, settings.seed) for number in range(settings.cache_views)]
+        found = cached_views(backbone, wanted, device=device, workers=settings.workers, progress=talk)
+        stored, size = found[0], sum(features.activations.nbytes for features in found)
+        talk.say(f"training on {cache_note(settings.cache_views, size)}")
 
-        def maps(stored: Features, dataset: Dataset, rows: NDArray[np.int64], flip: int | None = None) -> CachedMaps:
-            return CachedMaps(stored.activations, dataset.labels.values, rows, flip, stored.unreadable)
-
-        stored = features(split.whole)  # of the whole set, so that another split needs no other cache
-        plain = maps(stored, split.train, split.rows)
-        train = maps(stored, split.train, split.rows, settings.seed) if settings.flip else plain
-        if len(split.held) or not len(split.valid):
-            valid = maps(stored, split.valid, split.held)
-        else:
-            valid = maps(features(split.valid), split.valid, np.arange(len(split.valid)))
-        return cls(train, plain, valid, True)
+        plain, train = _maps(stored, split.train, split.rows), found[1 + own :]
+        valid = _maps(found[1], split.valid) if own else _maps(stored, split.valid, split.held)
+        if train:
+            return cls(_views(train, split.train, settings.seed), plain, valid, True, len(train), size)
+        mirrored = _maps(stored, split.train, split.rows, settings.seed) if settings.flip else plain
+        return cls(mirrored, plain, valid, True, 0, size)
 
 
-def use_cache(settings: Settings, method: Method, device: torch.device) -> bool:
+def _maps(
+    stored: Features, dataset: Dataset, rows: NDArray[np.int64] | None = None, flip: int | None = None
+) -> CachedMaps:
+    return CachedMaps(stored.activations, dataset.labels.values, rows, flip, stored.unreadable)
+
+
+def _views(stored: Sequence[Features], dataset: Dataset, seed: int) -> CachedViews:
+    unreadable = {row: reason for features in stored for row, reason in features.unreadable.items()}
+    return CachedViews([features.activations for features in stored], dataset.labels.values, seed, unreadable)
+
+
+def use_cache(settings: Settings, method: Method, device: torch.device, backbone: Backbone) -> bool:
     """Cache when asked, or on a CPU when it is possible; refuse where it cannot serve."""
-    reason = ""
-    if settings.augment:
-        reason = "augmentation is on (--no-augment turns it off)"
-    elif not method.cacheable or method.views != ("train",):
+    views, reason = settings.cache_views, ""
+    if views and settings.cache is False:
+        problem = (
+            f"cache_views={views} needs the feature cache, which cache=False (--no-cache) turns off: leave out one"
+        )
+        raise ConfigError(
+            [f"{problem} of the two. Without the cache, --augment makes new crops and flips in each epoch"]
+        )
+    if not method.cacheable or method.views != ("train",):
         reason = f"method '{settings.method}' mixes pixels or needs several views of an image"
+    elif views and backbone.train_stages == len(backbone.stage_names):
+        reason = "every stage of the backbone is trained, so nothing is frozen (see backbone.train_stages)"
+    elif settings.augment and not views:
+        reason = "augmentation is on (--no-augment turns it off, --cache-views 4 trains on cached augmented views)"
+    if views and reason:
+        raise ConfigError([f"--cache-views {views}: {reason}. Leave it out; --augment makes crops and flips live"])
     if settings.cache and reason:
         raise ConfigError([f"the feature cache cannot be used: {reason}"])
-    return not reason and settings.cache is not False and (settings.cache is True or device.type == "cpu")
+    return not reason and settings.cache is not False and bool(settings.cache or views or device.type == "cpu")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,74 @@ def test_draft_never_falls_below_the_size():
     assert decode(data, draft=200).size == (320, 240)
     assert decode(data, draft=1000).size == (640, 480)
     assert decode(encoded(Image.fromarray(PIXELS), "PNG"), draft=1).size == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("size", "least", "expected"),
+    [
+        ((800, 640), 80, (100, 80)),
+        ((800, 640), 81, (200, 160)),
+        ((800, 640), 161, (400, 320)),
+        ((800, 640), 321, (800, 640)),
+        ((640, 800), 80, (80, 100)),
+        ((804, 640), 80, (201, 160)),  # 804 / 8 would be rounded up
+        ((802, 640), 80, (401, 320)),
+        ((801, 640), 80, (801, 640)),
+        ((8, 8), 1, (1, 1)),
+    ],
+)
+def test_a_draft_is_the_smallest_that_is_large_enough_and_exact(size, least, expected):
+    assert decode(encoded(picture(*size), "JPEG"), draft=least).size == expected
+
+
+def test_a_draft_shows_the_same_picture():
+    data = encoded(picture(720, 560), "JPEG", quality=95)
+    full, small = (EvalTransform(64, (0.0,) * 3, (1.0,) * 3)(decode(data, draft)) for draft in (None, 128))
+    assert decode(data, 128).size == (180, 140)
+    assert np.abs(full - small).max() <= 4 and not np.array_equal(full, small)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_draft_is_turned_like_the_whole(orientation):
+    exif = Image.Exif()
+    exif[274] = orientation
+    data = encoded(picture(800, 640), "JPEG", exif=exif)
+    full, small = decode(data), decode(data, draft=150)
+    assert small.size == tuple(side // 4 for side in full.size)
+    assert np.abs(array(full.resize(small.size, Image.Resampling.BOX)).astype(int) - array(small)).max() <= 6
+
+
+@pytest.mark.parametrize("mode", ["L", "CMYK"])
+def test_grey_and_inks_may_be_drafted(mode):
+    data = encoded(picture(800, 640).convert(mode), "JPEG")
+    full, small = array(data), array(data, draft=300)
+    assert small.shape == (320, 400, 3)
+    expected = np.asarray(Image.fromarray(full).resize((400, 320), Image.Resampling.BOX)).astype(int)
+    assert np.abs(expected - small).max() <= 6
+
+
+def test_the_limit_is_that_of_the_size_in_the_file(monkeypatch):
+    monkeypatch.setattr(images, "MAX_PIXELS", 800 * 640 - 1)
+    with pytest.raises(ImageError, match="800 × 640 pixels"):
+        decode(encoded(picture(800, 640), "JPEG"), draft=10)
+
+
+@pytest.mark.parametrize("size", [48, 224])
+def test_two_decoded_pixels_per_pixel_of_the_smallest_crop(size):
+    assert EvalTransform(size).least == 2 * size and EvalTransform(size, draft=0).least is None
+    assert TrainTransform(size).least == 4 * size and TrainTransform(size, draft=0).least is None
+    transform, rng = TrainTransform(size), np.random.default_rng(0)
+    for _ in range(50):
+        left, top, right, bottom = transform.box(transform.least, 3 * transform.least, rng)
+        assert min(right - left, bottom - top) >= 2 * size
+
+
+def test_several_threads_leave_the_filters_of_others_alone(monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 60_000)
+    data, before = encoded(picture(300, 300), "TIFF"), list(warnings.filters)
+    with ThreadPoolExecutor(8) as pool:
+        assert {image.size for image in pool.map(decode, [data] * 64)} == {(300, 300)}
+    assert warnings.filters == before
 
 
 def assert_one_line(source, *parts):
@@ -410,10 +479,11 @@ def test_the_page_says_what_the_code_does(tmp_path, monkeypatch):
     assert f"More than {images.MAX_PIXELS:,} pixels" in text and f"Above {100 * images.MOST_UNREADABLE:g} %" in text
     monkeypatch.chdir(tmp_path)
     picture().save("photo.jpg")
-    (shown,) = [block for block in blocks(page) if block.language == "python"]
-    names = {}
-    exec(shown.text, names)
-    assert names["tensor"].shape == (3, 224, 224)
+    shown, names = [block.text for block in blocks(page) if block.language == "python"], {}
+    assert len(shown) == 2
+    for text in shown:
+        exec(text, names)
+        assert names.pop("tensor").shape == (3, 224, 224)
 
 
 def test_import_needs_no_torch():

@@ -104,7 +104,7 @@ def test_installed_lite0_weights_load_and_equal_a_forward_written_out():
         )
         y = norm(F.conv2d(y, state["_blocks.0._project_conv.weight"]), "_blocks.0._bn2")
         backbone.freeze(7)  # stem and stage1 are frozen: the public cut shows exactly this activation
-        torch.testing.assert_close(backbone.frozen(x), y)
+        torch.testing.assert_close(backbone.frozen(x), y, rtol=1e-5, atol=1e-5 * y.abs().max().item())
 
 
 @pytest.mark.parametrize("train_stages", [0, 1, 2, 3])

@@ -1,14 +1,14 @@
-"""Image input with Pillow and NumPy alone: decode, orient, resize, normalise. Training and serving share it."""
+"""Image input with Pillow and NumPy alone: find, decode, orient. Training and serving share it, and its transforms."""
 
 from __future__ import annotations
 
 import io
 import os
 import struct
+import threading
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFile, TiffImagePlugin, WebPImagePlugin  # noqa: F401
 
+from sarb.data.transforms import IMAGENET_MEAN, IMAGENET_STD, LITE_MEAN, LITE_STD, EvalTransform, TrainTransform
 from sarb.errors import ImageError
+
+__all__ = [
+    "FORMATS", "IMAGENET_MEAN", "IMAGENET_STD", "LITE_MEAN", "LITE_STD", "MAX_PIXELS", "MOST_UNREADABLE", "SUFFIXES",
+    "EvalTransform", "Source", "TrainTransform", "decode", "find_images",
+]  # fmt: skip
 
 Image.preinit()  # registers JPEG, PNG, BMP, GIF and PPM, as the import does TIFF and WebP
 #: the only decoders that are tried, others can run programs or read other files (PostScript …); the JPEG one opens MPO
@@ -30,16 +36,13 @@ MOST_UNREADABLE = 0.01
 #: a larger image is refused before a pixel is decoded: 0.7 GB in memory, and where Pillow itself refuses
 MAX_PIXELS = 178_956_970
 
-IMAGENET_MEAN, IMAGENET_STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
-LITE_MEAN, LITE_STD = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
-
-Triple = tuple[float, float, float]
 Source = str | Path | bytes | BinaryIO | Image.Image | NDArray[Any]
 
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _ORIENTATION = 258, 262, 274  # tags of TIFF and EXIF
 _TURN = Image.Transpose
 _UPRIGHT = {2: _TURN.FLIP_LEFT_RIGHT, 3: _TURN.ROTATE_180, 4: _TURN.FLIP_TOP_BOTTOM, 5: _TURN.TRANSPOSE}
 _UPRIGHT |= {6: _TURN.ROTATE_270, 7: _TURN.TRANSVERSE, 8: _TURN.ROTATE_90}
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def decode(source: Source, draft: int | None = None) -> Image.Image:
@@ -50,8 +53,8 @@ def decode(source: Source, draft: int | None = None) -> Image.Image:
 
     Args:
         source: path, encoded bytes, binary file, Pillow image or array.
-        draft: a JPEG may be decoded at 1/2, 1/4 or 1/8, as long as no side falls below this size;
-            faster, not identical.
+        draft: a JPEG may be decoded at 1/2, 1/4 or 1/8, as long as no side falls below this size and both divide
+            evenly, so that the small picture shows exactly what the large one does; faster, not identical.
 
     Raises:
         ImageError: one line with the file and the reason.
@@ -104,15 +107,23 @@ def _open(source: Source, draft: int | None) -> Image.Image:
 def _load(file: BinaryIO, draft: int | None) -> Image.Image:
     image = _identify(file if file.seekable() else io.BytesIO(file.read()))
     _check_size(image)
-    if draft is not None:
-        image.draft(None, (draft, draft))
     # Loading a TIFF warns above Pillow's first limit, half of ours. The filters belong to the whole process, all its
-    # threads included, so they are touched for such rare images only.
+    # threads included, so they are touched for such rare images only, one at a time.
     large = image.width * image.height > (Image.MAX_IMAGE_PIXELS or MAX_PIXELS)
-    quiet = warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning)
-    with quiet if large else nullcontext():
+    if draft is not None:
+        scale = _draft_scale(image, draft)
+        image.draft(None, (image.width // scale, image.height // scale))
+    with _ONE_AT_A_TIME if large else nullcontext(), warnings.catch_warnings() if large else nullcontext():
+        if large:
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         image.load()
     return image
+
+
+def _draft_scale(image: Image.Image, least: int) -> int:
+    """How many times smaller a JPEG is decoded: no side below ``least``, and none that would be rounded up."""
+    fits = (scale for scale in (8, 4, 2) if all(side % scale == 0 and side // scale >= least for side in image.size))
+    return next(fits, 1)
 
 
 def _identify(file: BinaryIO) -> ImageFile.ImageFile:
@@ -194,86 +205,6 @@ def _sixteen_bit(image: Image.Image) -> NDArray[Any]:
     if tags.get(_BITS_PER_SAMPLE) == (12,):
         array = array * 16 + array // 256
     return 65535 - array if tags.get(_PHOTOMETRIC) == 0 else array  # 0: white is zero
-
-
-def _normalised(
-    image: Image.Image, size: int, box: tuple[float, ...] | None, mean: Triple, std: Triple
-) -> NDArray[np.float32]:
-    """Resize ``box`` of the image to a square, bicubic, and return float32 (3, S, S), (x - mean) / std."""
-    if image.mode != "RGB":
-        image = decode(image)
-    small = image.resize((size, size), Image.Resampling.BICUBIC, box=box)  # type: ignore[arg-type]
-    pixels = np.asarray(small, np.float32).transpose(2, 0, 1)
-    result = np.empty((3, size, size), np.float32)
-    np.subtract(pixels, np.array(mean, np.float32)[:, None, None], out=result)
-    result /= np.array(std, np.float32)[:, None, None]
-    return result
-
-
-class _Transform:
-    def __post_init__(self) -> None:
-        for key, value in vars(self).items():  # JSON gives lists
-            object.__setattr__(self, key, tuple(value) if isinstance(value, list) else value)
-
-    def config(self) -> dict[str, Any]:
-        """Return the arguments, ready for JSON: ``EvalTransform(**config)`` is the same transform."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(self).items()}
-
-
-@dataclass(frozen=True)
-class EvalTransform(_Transform):
-    """Squash to S×S and normalise; the one transform of validation, prediction, serving and export.
-
-    Args:
-        size: S.
-        mean: per channel, on the 0..255 scale.
-        std: the same.
-    """
-
-    size: int
-    mean: Triple = IMAGENET_MEAN
-    std: Triple = IMAGENET_STD
-
-    def __call__(self, image: Image.Image, rng: np.random.Generator | None = None) -> NDArray[np.float32]:
-        """Return float32 (3, S, S), contiguous; ``rng`` is there to be called like a random transform, and unused."""
-        return _normalised(image, self.size, None, self.mean, self.std)
-
-
-@dataclass(frozen=True)
-class TrainTransform(_Transform):
-    """The paper's augmentation at any size S: resize to R², crop a square, resize to S², flip.
-
-    R = 512/448 · S; the side of the crop is R times one of ``crops`` (512, 448, 384, 320, 256 of 512), its corner a
-    random pixel of the R² grid. All of it is **one** bicubic resize of the matching box of the original, which spares
-    the intermediate image and its blur; the boxes are the paper's, the pixels differ by interpolation only.
-
-    Args:
-        size: S.
-        mean: per channel, on the 0..255 scale.
-        std: the same.
-        crops: sides to choose from, as shares of R.
-        flip: mirror every second image, at random.
-    """
-
-    size: int
-    mean: Triple = IMAGENET_MEAN
-    std: Triple = IMAGENET_STD
-    crops: tuple[float, ...] = (1.0, 0.875, 0.75, 0.625, 0.5)
-    flip: bool = True
-
-    def box(self, width: int, height: int, rng: np.random.Generator) -> tuple[float, float, float, float]:
-        """Draw (left, top, right, bottom) in pixels of an image of this size: one draw each for side, left, top."""
-        whole = round(self.size * 512 / 448)
-        side = round(self.crops[int(rng.integers(len(self.crops)))] * whole)
-        left, top = int(rng.integers(whole - side + 1)), int(rng.integers(whole - side + 1))
-        across, down = width / whole, height / whole
-        return left * across, top * down, min((left + side) * across, width), min((top + side) * down, height)
-
-    def __call__(self, image: Image.Image, rng: np.random.Generator) -> NDArray[np.float32]:
-        """Return float32 (3, S, S), contiguous; always draws four numbers, so that options do not shift the others."""
-        box, mirror = self.box(image.width, image.height, rng), rng.random() < 0.5
-        result = _normalised(image, self.size, box, self.mean, self.std)
-        return np.ascontiguousarray(result[:, :, ::-1]) if mirror and self.flip else result
 
 
 def find_images(paths: Iterable[str | Path]) -> list[Path]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import sarb
+from sarb.cache_files import cache_note
 from sarb.files import atomic_write
 from sarb.report import page, sections
 from sarb.report.folder import RunFolder
@@ -147,6 +148,7 @@ def _trained(run: RunFolder) -> str:
         ("Test images", f"{len(run.test):,}" if run.test is not None else None),
         ("Image size", run.setting("image_size")), ("Batch size", run.setting("batch_size")),
         ("Learning rate", run.setting("lr", "learning_rate")), ("Device", run.setting("device")),
+        ("Trained on", _cache(run)),
     ]  # fmt: skip
     content = page.facts((name, str(value)) for name, value in pairs if value is not None)
     if not run.config:
@@ -189,6 +191,13 @@ def _known_labels(run: RunFolder) -> str | None:
     if run.train is None:
         return None
     return f"{int(run.train.known.sum()):,} ({100 * run.train.known_share:.1f} %)"
+
+
+def _cache(run: RunFolder) -> str | None:
+    """What the feature cache held, if it was used."""
+    if not run.config.get("cached"):
+        return None
+    return cache_note(run.config.get("cached_views", 0), run.config.get("cached_bytes", 0))
 
 
 def _epochs(run: RunFolder) -> str | None:
