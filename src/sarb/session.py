@@ -37,8 +37,9 @@ def train_session(
     assignments: Sequence[str] = (),
     given: Mapping[str, Any] | None = None,
     quiet: bool = False,
+    page: bool = True,
 ) -> tuple[Path, Report]:
-    """Everything behind ``sarb train``; returns the run folder and the test report."""
+    """Everything behind ``sarb train``; returns the run folder and the test report. ``page=False`` draws no page."""
     from accelerate import PartialState
 
     from sarb.data import load, reader_name
@@ -79,7 +80,7 @@ def train_session(
     )  # fmt: skip
     if not PartialState().is_main_process:  # started by torchrun: the first process tests and reports for all
         raise SystemExit(0)
-    return folder, finish(folder, model, data.test, cache=_was_cached(folder))
+    return folder, finish(folder, model, data.test, cache=_was_cached(folder), page=page)
 
 
 def _command(
@@ -109,7 +110,7 @@ def _was_cached(folder: Path) -> bool:
     return bool(read_json(folder / "config.json").get("cached"))
 
 
-def finish(folder: Path, model: Any, test: Any, cache: bool = False) -> Report:
+def finish(folder: Path, model: Any, test: Any, cache: bool = False, page: bool = True) -> Report:
     """Test the last model (and the best on validation, if there is one), write scores, metrics and report."""
     from sarb.model import load_model
     from sarb.predict import match_categories, predict, readable
@@ -134,7 +135,8 @@ def finish(folder: Path, model: Any, test: Any, cache: bool = False) -> Report:
     )
     write_json(folder / "metrics.json", metrics)
     report.to_csv(folder / "per_category.csv")
-    write_report(folder)
+    if page:
+        write_report(folder)
     return report
 
 

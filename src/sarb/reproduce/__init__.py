@@ -1,0 +1,123 @@
+"""``sarb reproduce``: the paper's tables and figures on any data, ours beside the published numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sarb.errors import ConfigError, check_choice
+from sarb.reproduce import grid, published
+from sarb.reproduce.cells import Cell, Plan, fingerprint, finished
+from sarb.reproduce.names import ORDER, cells_of
+from sarb.reproduce.results import Results
+
+if TYPE_CHECKING:
+    from sarb.data.dataset import Data
+
+__all__ = ["QUICK", "Cell", "Outcome", "Plan", "reproduce"]
+
+#: a recipe, data options of ``demo`` and known shares with which a whole grid takes a minute
+QUICK: dict[str, Any] = {
+    "recipe": str(Path(__file__).parent / "quick.toml"),
+    "data_options": {"train": 60, "test": 40, "size": 64},
+    "shares": (0.1, 0.5, 0.9),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a grid: the page that shows it, and (cell, error) of those that failed."""
+
+    page: Path
+    failed: list[tuple[Cell, str]]
+
+
+def reproduce(
+    table: str,
+    plan: Plan,
+    *,
+    rows: Sequence[str] | None = None,
+    shares: Sequence[float] = published.ALL_NINE,
+    seeds: Sequence[int] = (0,),
+    jobs: int = 1,
+    full: bool = True,
+    run: bool = True,
+    beside: str | None = None,
+    command: str = "",
+    progress: bool = True,
+) -> Outcome:
+    """Run the cells of a table that are not finished yet, then write tables and figures of all that are.
+
+    Args:
+        table: comparison, ablation, fixed or figures.
+        plan: data, settings and folder.
+        rows: row names instead of the paper's.
+        shares: known shares.
+        seeds: each hides other labels and starts other weights.
+        jobs: cells that run at once.
+        full: run the pooled baseline too, also with all labels, and report the room closed.
+        run: False only writes tables and figures.
+        beside: data set of the paper to show beside; None recognises the data by name.
+        command: to be stated on the page.
+        progress: talk to stderr.
+    """
+    from sarb.progress import Progress
+    from sarb.reproduce.page import write_page
+
+    cells = cells_of(table, rows, shares, seeds, full)
+    if jobs < 1 or plan.threads < 1:
+        raise ConfigError(["jobs and threads must be at least 1"])
+    if beside is not None:
+        check_choice("published data set", beside, published.TITLES)
+    names = list(dict.fromkeys(cell.row for cell in cells))
+    plan.check(names)
+    plan, data = _load(plan)
+    mark, talk = fingerprint(data), Progress(progress)
+    results = Results(Path(plan.out) / "results.csv", ORDER)
+    results.check(mark, {row: plan.setup(row) for row in names})
+    failed = _run(plan, cells, results, mark, jobs, talk) if run else []
+    page = write_page(
+        results, plan, names, title=data.name, paper=beside or published.recognise(data), command=command, failed=failed
+    )
+    return Outcome(page, failed)
+
+
+def _load(plan: Plan) -> tuple[Plan, Data]:
+    """Read the data once, before the cells do: a set that is drawn or built is then there for all of them."""
+    from sarb.data import load, reader_name
+    from sarb.settings import read_recipe, section
+
+    described = section(read_recipe(plan.recipe), "data", reader_name(plan.source))
+    options = {**{key: value for key, value in described.items() if key != "source"}, **plan.data_options}
+    return dataclasses.replace(plan, data_options=options), load(plan.source, **options)
+
+
+def _run(
+    plan: Plan, cells: Sequence[Cell], results: Results, mark: str, jobs: int, talk: Any
+) -> list[tuple[Cell, str]]:
+    """Run what is missing; return what failed."""
+    for cell in cells:
+        if cell not in results.lines and (line := finished(plan.folder(cell), mark)) is not None:
+            results.add(line)  # it ended in the moment in which the grid was killed
+    missing = [cell for cell in cells if cell not in results.lines]
+    talk.say(f"{len(cells)} cells, {len(cells) - len(missing)} finished before, {len(missing)} to run, {jobs} at once")
+    failed: list[tuple[Cell, str]] = []
+
+    def done(number: int, answer: grid.Answer) -> str:
+        if "line" not in answer:
+            failed.append((missing[number], answer["error"]))
+            return f"failed: {answer['error']}"
+        results.add(answer["line"])
+        return f"mAP {answer['line']['mAP']:.1f}, {answer['line']['seconds']:.0f} s"
+
+    tasks = [(str(cell), {"cell": dataclasses.asdict(cell), "plan": plan.as_dict(), "data": mark}) for cell in missing]
+    start = functools.partial(grid.Worker, plan.threads, Path(plan.out) / "runs" / "messages.txt")
+    grid.run_grid(tasks, start, done, jobs=jobs, talk=talk)
+    for cell, error in failed:
+        print(f"sarb: failed: {cell}: {error}", file=sys.stderr)
+    return sorted(failed, key=lambda pair: cells.index(pair[0]))

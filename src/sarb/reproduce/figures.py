@@ -1,0 +1,126 @@
+"""The paper's figures, as PNG and PDF: a metric against the known share, and the loss with and without PLRB."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarb.files import atomic_write
+from sarb.report.style import Colours, new_figure, style
+from sarb.reproduce import published
+from sarb.reproduce.cells import steadiness
+from sarb.reproduce.names import OURS, POOLED
+from sarb.reproduce.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: steps of the moving mean are this share of all
+SMOOTH = 0.03
+NAMES = {"mAP_interpolated": "mAP (interpolated)"}
+
+
+def save(figure: Figure, stem: Path) -> list[Path]:
+    """Write ``STEM.png`` and ``STEM.pdf``; call it inside :func:`sarb.report.style.style`."""
+    quiet: dict[str, dict[str, Any]] = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}}
+    files = []
+    for kind, metadata in quiet.items():
+        files.append(stem.with_name(f"{stem.name}.{kind}"))
+        with atomic_write(files[-1], "wb") as file:
+            figure.savefig(file, format=kind, metadata=metadata)
+    return files
+
+
+def share_figures(
+    results: Results, title: str, rows: Sequence[str], paper: str | None, folder: Path
+) -> dict[str, list[Path]]:
+    """mAP, OF1 and CF1 against the known share, one picture each: name -> its files."""
+    shares, made = results.shares(rows), {}
+    for metric in ("mAP_interpolated" if paper else "mAP", "OF1", "CF1") if shares else ():
+        with style() as colours:
+            figure = draw_shares(results, title, rows, metric, paper, colours)
+            made[f"{NAMES.get(metric, metric)} against the proportion of known labels"] = save(
+                figure, folder / f"{metric}-by-share"
+            )
+    return made
+
+
+def draw_shares(
+    results: Results, title: str, rows: Sequence[str], metric: str, paper: str | None, colours: Colours
+) -> Figure:
+    """One line per method, with the deviation over seeds; published lines of the same colour, dashed."""
+    figure = new_figure(4.3, 7.6)
+    axes = figure.subplots()
+    for row in rows:
+        colour = _colour(row, rows, colours)
+        found = [(known, number) for known in results.shares([row]) if (number := results.number(row, known, metric))]
+        if not found:
+            continue
+        places = [100 * known for known, _ in found]
+        ends = [number.deviation or 0.0 for _, number in found]
+        thick, height = (2.6, 3) if row == OURS else (1.5, 2)
+        axes.errorbar(
+            places, [number.value for _, number in found], yerr=ends if any(ends) else None, marker="o", markersize=4,
+            capsize=2.5, color=colour, label=row, linewidth=thick, elinewidth=1, zorder=height,
+        )  # fmt: skip
+        if paper:
+            _published_line(axes, paper, row, metric, colour)
+    if paper:
+        axes.plot([], [], color=colours.muted, linestyle=(0, (4, 3)), label=f"published, {published.TITLES[paper]}")
+    axes.set(xlabel="known labels (%)", ylabel=f"{NAMES.get(metric, metric)} (%)", title=title)
+    axes.set_xticks([round(100 * known, 1) for known in (published.ALL_NINE if paper else results.shares(rows))])
+    handles = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=lambda pair: pair[1] not in rows)
+    axes.legend(*zip(*handles, strict=True), loc="center left", bbox_to_anchor=(1.01, 0.5))
+    return figure
+
+
+def _published_line(axes: Axes, paper: str, row: str, metric: str, colour: str) -> None:
+    values = [published.number(paper, row, known, metric) for known in published.ALL_NINE]
+    given = [(100 * known, value) for known, value in zip(published.ALL_NINE, values, strict=True) if value is not None]
+    if given:
+        axes.plot(*zip(*given, strict=True), color=colour, linestyle=(0, (4, 3)), linewidth=1.0, alpha=0.8, zorder=1)
+
+
+def _colour(row: str, rows: Sequence[str], colours: Colours) -> str:
+    """SARB has the first colour and the pooled baseline the last, whichever other rows are shown."""
+    if row in (OURS, POOLED):
+        return colours.series[0 if row == OURS else -1]
+    others = [name for name in rows if name not in (OURS, POOLED)]
+    return colours.series[1 + others.index(row) % (len(colours.series) - 2)]
+
+
+def loss_figure(losses: Mapping[str, NDArray[np.float64]], title: str, folder: Path) -> list[Path]:
+    """The loss of each step (faint) and its moving mean, one colour per training; the legend has the steadiness.
+
+    Args:
+        losses: name -> loss of each step.
+        title: of the picture.
+        folder: where ``loss.png`` and ``loss.pdf`` go.
+    """
+    with style() as colours:
+        return save(draw_losses(losses, title, colours), folder / "loss")
+
+
+def draw_losses(losses: Mapping[str, NDArray[np.float64]], title: str, colours: Colours) -> Figure:
+    """See :func:`loss_figure`."""
+    figure = new_figure(3.6, 7.6)
+    axes = figure.subplots()
+    for index, (name, values) in enumerate(losses.items()):
+        colour = colours.series[index]
+        width = max(1, round(SMOOTH * len(values)))
+        middle = np.convolve(values, np.full(width, 1 / width), "valid")
+        mean, change = steadiness(values.tolist())
+        axes.plot(np.arange(len(values)), values, color=colour, linewidth=0.7, alpha=0.4)
+        label = name
+        if mean and change is not None:
+            label += f"\nchange per step ±{change:.3f},\n{100 * change / mean:.1f} % of the mean\n(second half)"
+        axes.plot(np.arange(len(middle)) + (width - 1) / 2, middle, color=colour, linewidth=1.8, label=label)
+    axes.set(xlabel="step", ylabel="training loss", title=title)
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), labelspacing=1.2)
+    return figure

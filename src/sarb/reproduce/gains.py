@@ -1,0 +1,140 @@
+"""Two questions to the comparison: does the gain grow as labels shrink, and how much of the room is closed?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sarb.reproduce import published
+from sarb.reproduce.comparison import PLAIN, Line, percent
+from sarb.reproduce.names import BASELINE, COMPARISON, LOSS, OURS, POOLED
+from sarb.reproduce.results import Number, Results
+from sarb.reproduce.tables import Group, Table
+
+#: in points of mAP; a share of less is a share of noise
+LEAST_ROOM = 1.0
+NO_ROOM = f" No share is given where the room is below {LEAST_ROOM:g} mAP."
+#: mAP of a row at a known share, or None
+Find = Callable[[str, float], float | None]
+
+
+def gain_tables(results: Results, title: str, rows: Sequence[str], paper: str | None) -> list[Table]:
+    """Gain of SARB, room closed above the pooled baseline and above SSGRL, and steadiness of the loss."""
+
+    def ours(row: str, known: float) -> float | None:
+        number = results.number(row, known, "mAP")
+        return None if number is None else number.value
+
+    def theirs(row: str, known: float) -> float | None:
+        return published.number(paper or "", row, known, "mAP")
+
+    shares = results.shares(rows)
+    tables = []
+    if shares and OURS in rows:
+        tables.append(_gain(title, rows, shares, ours, theirs, paper))
+    if shares and ours(POOLED, 1.0) is not None:
+        tables.append(_room_pooled(title, rows, shares, ours))
+    if len(shares) > 1 and BASELINE in rows and OURS in rows:
+        tables.append(_room_baseline(title, rows, shares, ours, theirs, paper))
+    return tables
+
+
+def _gain(
+    title: str, rows: Sequence[str], shares: Sequence[float], ours: Find, theirs: Find, paper: str | None
+) -> Table:
+    groups = [Group((title,), _gains([row for row in rows if row in COMPARISON], shares, ours), "none")]
+    if paper:
+        groups.append(Group((f"published, {published.TITLES[paper]}",), _gains(COMPARISON, shares, theirs), "none"))
+    notes = [PLAIN, "The paper: the gain grows as known labels shrink."]
+    if len(shares) > 1:
+        first, last = (groups[0].lines[0][1][place] for place in (0, len(shares) - 1))
+        if first is not None and last is not None:
+            notes.append(
+                f"Here the gain over {BASELINE} is {first.value:+.1f} at {percent(shares[0])} and {last.value:+.1f} at "
+                f"{percent(shares[-1])}.".replace("-", "−")
+            )
+    head = ("Data", "Difference of mAP", *map(percent, shares))
+    return Table("gain", f"{OURS} against the baselines", head, tuple(groups), tuple(notes))
+
+
+def _gains(rows: Sequence[str], shares: Sequence[float], find: Find) -> tuple[Line, ...]:
+    others = [row for row in rows if row != OURS]
+
+    def best(known: float) -> float | None:
+        return max((value for row in others if (value := find(row, known)) is not None), default=None)
+
+    return (
+        (f"{OURS} − {BASELINE}", tuple(_less(find(OURS, known), find(BASELINE, known)) for known in shares)),
+        (f"{OURS} − best baseline", tuple(_less(find(OURS, known), best(known)) for known in shares)),
+    )
+
+
+def _less(one: float | None, other: float | None) -> Number | None:
+    return None if one is None or other is None else Number(one - other)
+
+
+def room_closed(value: float | None, bottom: float | None, top: float | None) -> Number | None:
+    """(value − bottom)/(top − bottom) in percent; None where something is missing or the room is too small."""
+    if value is None or bottom is None or top is None or top - bottom < LEAST_ROOM:
+        return None
+    return Number(100 * (value - bottom) / (top - bottom))
+
+
+def _room_pooled(title: str, rows: Sequence[str], shares: Sequence[float], ours: Find) -> Table:
+    top = ours(POOLED, 1.0)
+    lines: list[Line] = [
+        (row, tuple(room_closed(ours(row, known), ours(POOLED, known), top) for known in shares))
+        for row in rows
+        if row != POOLED
+    ]
+    edges: list[Line] = [(f"mAP of {POOLED}", tuple(_less(ours(POOLED, known), 0.0) for known in shares))]
+    note = f"0 is the pooled baseline at the same proportion, 100 the same baseline with all labels (mAP {top:.1f})."
+    note += NO_ROOM
+    head = ("Data", "Method", *map(percent, shares))
+    groups = (Group((title,), tuple(lines)), Group((title,), tuple(edges), "none"))
+    return Table("room", "Room closed above the pooled baseline, in percent", head, groups, (note, PLAIN))
+
+
+def _room_baseline(
+    title: str, rows: Sequence[str], shares: Sequence[float], ours: Find, theirs: Find, paper: str | None
+) -> Table:
+    """The same above SSGRL; the paper has no training with all labels, so its largest proportion is the top."""
+    low, high = shares[:-1], shares[-1]
+
+    def lines(chosen: Sequence[str], find: Find) -> tuple[Line, ...]:
+        top = find(BASELINE, high)
+        return tuple(
+            (row, tuple(room_closed(find(row, known), find(BASELINE, known), top) for known in low))
+            for row in chosen
+            if row != BASELINE
+        )
+
+    groups = [Group((title,), lines(rows, ours))]
+    if paper:
+        groups.append(Group((f"published, {published.TITLES[paper]}",), lines(COMPARISON, theirs)))
+    caption = f"Room closed above {BASELINE}, in percent"
+    note = f"0 is {BASELINE} at the same proportion, 100 is {BASELINE} at {percent(high)}." + NO_ROOM
+    return Table(
+        f"room-{BASELINE.lower()}", caption, ("Data", "Method", *map(percent, low)), tuple(groups), (note, PLAIN)
+    )
+
+
+def steadiness_table(results: Results, title: str) -> list[Table]:
+    """How much the loss jumps from step to step, with and without PLRB, at the smallest proportion both were run."""
+    if len(results.rows(LOSS)) < 2:
+        return []
+    results = results.common(LOSS)
+    if not results.shares(LOSS):
+        return []
+    known, lines = results.shares(LOSS)[0], list[Line]()
+    for row in results.rows((BASELINE, *LOSS, "Ours PLRB")):
+        mean, change = (results.number(row, known, name) for name in ("loss_mean", "loss_change"))
+        share = Number(100 * change.value / mean.value) if mean and change and mean.value else None
+        lines.append((row, (mean, change, share)))
+    note = (
+        f"At {percent(known)} known labels, second half of the training. The loss is the sum of all terms of "
+        f"a method, and SARB's has more terms with PLRB than without, so the last column (change in percent "
+        f"of the mean) is the fair one. With PLRB: {LOSS[0]}; without: {LOSS[1]}."
+    )
+    head = ("Data", "Method", "mean loss", "deviation of its change per step", "in % of the mean")
+    groups = (Group((title,), tuple(lines), "none"),)
+    return [Table("steadiness", "Steadiness of the training loss", head, groups, (note,), digits=3)]

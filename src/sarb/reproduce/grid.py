@@ -1,0 +1,153 @@
+"""Run cells in processes of their own, a few at a time; a cell that fails does not stop the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from sarb.progress import Progress
+
+Answer = dict[str, Any]
+
+
+class Runner(Protocol):
+    """What runs one task after the other."""
+
+    def run(self, task: dict[str, Any]) -> Answer:
+        """Return ``{"line": …}`` or ``{"error": …}``."""
+
+    def stop(self) -> None:
+        """End it, also in the middle of a task."""
+
+
+class Worker:
+    """A process that imports torch once and then runs one cell after the other.
+
+    Args:
+        threads: of a cell.
+        log: file for what the process and its libraries say.
+    """
+
+    def __init__(self, threads: int, log: Path) -> None:
+        self.threads, self.log = threads, log
+        self.process: subprocess.Popen[str] | None = None
+
+    def run(self, task: dict[str, Any]) -> Answer:
+        """Send a task, wait for the answer; a process that died is an error, and the next task gets a new one."""
+        if self.process is None:
+            self.process = self._start()
+        assert self.process.stdin is not None and self.process.stdout is not None
+        try:
+            self.process.stdin.write(json.dumps(task) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except (OSError, ValueError):  # ended, or closed by stop()
+            line = ""
+        if line.endswith("\n"):
+            return dict(json.loads(line))
+        code = self.process.wait()
+        self.process = None
+        return {"error": f"the process ended with code {code} (see {self.log}); out of memory?"}
+
+    def _start(self) -> subprocess.Popen[str]:
+        # BLAS and OpenMP read these once, when they are loaded
+        names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+        environment = {**os.environ, **dict.fromkeys(names, str(self.threads))}
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("a", encoding="utf-8") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "sarb.reproduce.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=log, text=True, encoding="utf-8", env=environment,
+            )  # fmt: skip
+
+    def stop(self) -> None:
+        """Kill the process; it keeps the last finished epoch of its cell."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+def run_grid(
+    tasks: Sequence[tuple[str, dict[str, Any]]],
+    start: Callable[[], Runner],
+    done: Callable[[int, Answer], str],
+    *,
+    jobs: int = 1,
+    talk: Progress | None = None,
+) -> None:
+    """Run all tasks.
+
+    Args:
+        tasks: (what to call it, task).
+        start: makes a runner.
+        done: called in this thread with number and answer of each task as it ends; returns what to say about it.
+        jobs: how many run at once.
+        talk: says how far it is and how long it will take.
+    """
+    talk = talk or Progress(enabled=False)
+    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[tuple[int, Answer]] = queue.SimpleQueue()
+    for number in range(len(tasks)):
+        waiting.put(number)
+    runners = [start() for _ in range(min(jobs, len(tasks)))]
+    over = threading.Event()
+
+    def work(runner: Runner) -> None:
+        while not over.is_set():
+            try:
+                number = waiting.get_nowait()
+            except queue.Empty:
+                return
+            answers.put((number, _run(runner, tasks[number][1])))
+
+    threads = [threading.Thread(target=work, args=(runner,), daemon=True) for runner in runners]
+    began = time.perf_counter()
+    try:
+        for thread in threads:
+            thread.start()
+        with talk.bar("cells", len(tasks)) as advance:
+            for count in range(1, len(tasks) + 1):
+                number, result = _next(answers)
+                said = done(number, result)
+                left = time_left(time.perf_counter() - began, count, len(tasks))
+                talk.say(f"[{count}/{len(tasks)}] {tasks[number][0]}: {said}{left}")
+                advance(1)
+    finally:
+        over.set()
+        for runner in runners:
+            runner.stop()
+
+
+def _run(runner: Runner, task: dict[str, Any]) -> Answer:
+    """An answer in any case: the grid waits for one per task."""
+    try:
+        return runner.run(task)
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def _next(answers: queue.SimpleQueue[tuple[int, Answer]]) -> tuple[int, Answer]:
+    """Wait for an answer in short naps, between which Ctrl-C is heard on every platform."""
+    while True:
+        try:
+            return answers.get(timeout=0.5)
+        except queue.Empty:
+            continue
+
+
+def time_left(seconds: float, done: int, total: int) -> str:
+    """``"; about 3 min left"``, from the mean of the cells so far; nothing after the last."""
+    if done >= total:
+        return ""
+    left = seconds / done * (total - done)
+    if left < 90:
+        return f"; about {left:.0f} s left"
+    return f"; about {left / 60:.0f} min left" if left < 5400 else f"; about {left / 3600:.1f} h left"

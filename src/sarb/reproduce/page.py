@@ -1,0 +1,121 @@
+"""All tables and figures of a ``results.csv``, and the page ``README.md`` that shows them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarb.files import atomic_write
+from sarb.reproduce import published
+from sarb.reproduce.ablation import ablation_tables, fixed_tables
+from sarb.reproduce.cells import Cell, Plan
+from sarb.reproduce.comparison import comparison_tables, percent
+from sarb.reproduce.figures import loss_figure, share_figures
+from sarb.reproduce.gains import gain_tables, steadiness_table
+from sarb.reproduce.names import COMPARISON, LOSS, POOLED, TABLES
+from sarb.reproduce.results import Results
+from sarb.reproduce.tables import Table
+
+
+def write_page(
+    results: Results,
+    plan: Plan,
+    asked: Sequence[str],
+    *,
+    title: str,
+    paper: str | None,
+    command: str,
+    failed: Sequence[tuple[Cell, str]],
+) -> Path:
+    """Write ``tables/``, ``figures/``, ``errors.csv`` and ``README.md``; return the last.
+
+    Args:
+        results: all finished cells, also those of earlier grids in this folder.
+        plan: where they are.
+        asked: rows asked for; the comparison shows them beside the paper's.
+        title: what to call the data.
+        paper: data set of the paper to show beside.
+        command: of the grid, to be stated.
+        failed: cells that failed, with their errors.
+    """
+    out = Path(plan.out)
+    others = {*TABLES["ablation"], *TABLES["fixed"]} - {*COMPARISON}
+    rows = results.rows([*COMPARISON, POOLED, *(row for row in asked if row not in others)])
+    tables = [*comparison_tables(results, title, rows, paper), *gain_tables(results, title, rows, paper)]
+    tables += [*ablation_tables(results, title, paper), *fixed_tables(results, title, paper)]
+    tables += steadiness_table(results, title)
+    for table in tables:
+        table.write(out / "tables")
+    figures = share_figures(results, title, rows, paper, out / "figures")
+    losses, known = read_losses(results, plan)
+    if losses:
+        name = f"Training loss with and without PLRB, {percent(known)} known labels"
+        figures[name] = loss_figure(losses, f"{title}, {percent(known)} known labels", out / "figures")
+    _write_errors(out / "errors.csv", failed, plan)
+    with atomic_write(out / "README.md") as file:
+        file.write(_text(results, tables, figures, title, paper, command, failed))
+    return out / "README.md"
+
+
+def read_losses(results: Results, plan: Plan) -> tuple[dict[str, NDArray[np.float64]], float]:
+    """Loss per step of a training with PLRB and the same without, at the smallest share where both folders exist."""
+    for known, seed in sorted({(cell.known, cell.seed) for cell in results.lines}):
+        files = {row: plan.folder(Cell(row, known, seed)) / "steps.csv" for row in LOSS}
+        if not all(Cell(row, known, seed) in results.lines and file.is_file() for row, file in files.items()):
+            continue
+        losses = {}
+        for row, file in files.items():
+            with file.open(encoding="utf-8", newline="") as handle:
+                values = [float(line["loss"]) for line in csv.DictReader(handle) if line["loss"]]
+            losses[f"{'with' if row == LOSS[0] else 'without'} PLRB ({row})"] = np.array(values)
+        if all(len(values) > 2 for values in losses.values()):
+            return losses, known
+    return {}, 0.0
+
+
+def _write_errors(path: Path, failed: Sequence[tuple[Cell, str]], plan: Plan) -> None:
+    """Cells that failed; no file if there are none."""
+    if not failed:
+        path.unlink(missing_ok=True)
+        return
+    with atomic_write(path) as file:
+        writer = csv.writer(file)
+        writer.writerow(["row", "known", "seed", "error", "folder"])
+        writer.writerows([cell.row, cell.known, cell.seed, error, plan.folder(cell)] for cell, error in failed)
+
+
+def _text(
+    results: Results, tables: Sequence[Table], figures: dict[str, list[Path]], title: str, paper: str | None,
+    command: str, failed: Sequence[tuple[Cell, str]],
+) -> str:  # fmt: skip
+    cells = results.cells()
+    seeds = sorted({cell.seed for cell in cells})
+    lines = [results.lines[cell] for cell in cells]
+    parts = [f"# The paper's tables on {title}"]
+    if command:
+        parts.append(f"```console\n$ {command}\n```")
+    parts.append(
+        f"{len(cells)} finished cells in [results.csv](results.csv), each with its command. "
+        f"Backbone {_all(lines, 'backbone')}; epochs {_all(lines, 'epochs')}; seeds {', '.join(map(str, seeds))}; "
+        f"threads per cell {_all(lines, 'threads')}. "
+        "± is the standard deviation over seeds; the best of each column is bold; – was not run or is not defined."
+    )
+    if paper:
+        parts.append(
+            f"Published numbers are those of the paper on {published.TITLES[paper]}, trained on full-size data."
+        )
+    for table in tables:
+        parts.append(table.to_markdown().rstrip())
+    for name, files in figures.items():
+        parts.append(f"**{name}**\n\n![{name}](figures/{files[0].name})")
+    if failed:
+        parts.append("**Failed cells**\n\n" + "\n".join(f"- {cell}: {error}" for cell, error in failed))
+    return "\n\n".join(parts) + "\n"
+
+
+def _all(lines: Sequence[dict[str, str]], name: str) -> str:
+    return ", ".join(dict.fromkeys(line[name] for line in lines))

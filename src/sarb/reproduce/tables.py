@@ -1,0 +1,134 @@
+"""A table in the paper's layout, as Markdown and as LaTeX (booktabs)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sarb.files import atomic_write
+from sarb.reproduce.results import Number
+
+#: characters that mean something else in LaTeX, and the few signs that our row names and captions use
+LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "±": r"$\pm$", "α": r"$\alpha$",
+    "β": r"$\beta$", "–": "--", "×": r"$\times$",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Group:
+    """Lines that belong together: the leading cells they share, and (method, numbers) of each.
+
+    ``best`` says which numbers are highlighted: the largest of each column, the smallest, or none.
+    """
+
+    lead: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[Number | None, ...]], ...]
+    best: str = "largest"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; ``name`` is that of its files, ``head`` names the leading columns, the method and the numbers."""
+
+    name: str
+    caption: str
+    head: tuple[str, ...]
+    groups: tuple[Group, ...]
+    notes: tuple[str, ...] = ()
+    digits: int = 1
+
+    def to_markdown(self) -> str:
+        """A pipe table under its caption; the best of each column of a group is bold."""
+        lead = self._leading()
+        rule = "|" + "---|" * lead + "---:|" * (len(self.head) - lead)
+        lines = [_piped([_sign(name, "α", "β") for name in self.head]), rule]
+        for group in self.groups:
+            best = _best(group, self.digits)
+            for place, (method, numbers) in enumerate(group.lines):
+                shared = group.lead if place == 0 else tuple("" for _ in group.lead)
+                cells = [
+                    self._cell(number, number_at in best, "**{}**") for number_at, number in _placed(place, numbers)
+                ]
+                lines.append(_piped([*shared, _sign(method, "α", "β"), *cells]))
+        return "\n\n".join([f"**{self.caption}**", "\n".join(lines), *self.notes]) + "\n"
+
+    def to_latex(self) -> str:
+        """A ``table`` environment; needs the package booktabs."""
+        lead = self._leading()
+        lines = [
+            r"\begin{table}[t]", r"  \centering", r"  \small",
+            r"  \begin{tabular}{" + "l" * lead + "r" * (len(self.head) - lead) + "}", r"  \toprule",
+            "  " + _latex_line([_latex(name) for name in self.head]),
+        ]  # fmt: skip
+        for group in self.groups:
+            best = _best(group, self.digits)
+            lines.append(r"  \midrule")
+            for place, (method, numbers) in enumerate(group.lines):
+                shared = group.lead if place == 0 else tuple("" for _ in group.lead)
+                cells = [
+                    _latex(self._cell(number, False, "")) if at not in best else
+                    r"\textbf{" + _latex(self._cell(number, False, "")) + "}"
+                    for at, number in _placed(place, numbers)
+                ]  # fmt: skip
+                lines.append("  " + _latex_line([*map(_latex, shared), _latex(method), *cells]))
+        caption = " ".join([self.caption + ".", *self.notes])
+        lines += [r"  \bottomrule", r"  \end{tabular}", rf"  \caption{{{_latex(caption)}}}"]
+        return "\n".join([*lines, rf"  \label{{tab:{self.name}}}", r"\end{table}"]) + "\n"
+
+    def write(self, folder: Path) -> None:
+        """Write ``NAME.md`` and ``NAME.tex``."""
+        for suffix, text in (("md", self.to_markdown()), ("tex", self.to_latex())):
+            with atomic_write(folder / f"{self.name}.{suffix}") as file:
+                file.write(text)
+
+    def _leading(self) -> int:
+        return len(self.groups[0].lead) + 1
+
+    def _cell(self, number: Number | None, best: bool, mark: str) -> str:
+        if number is None:
+            return "–"
+        text = f"{number.value:.{self.digits}f}".replace("-", "−")
+        if number.deviation is not None:
+            text += f" ± {number.deviation:.{self.digits}f}"
+        return mark.format(text) if best else text
+
+
+def _placed(line: int, numbers: Sequence[Number | None]) -> list[tuple[tuple[int, int], Number | None]]:
+    return [((line, column), number) for column, number in enumerate(numbers)]
+
+
+def _best(group: Group, digits: int) -> set[tuple[int, int]]:
+    """(line, column) of the best number of each column, several if they are printed alike; none without rivals."""
+    if group.best == "none" or len(group.lines) < 2:
+        return set()
+    places = set()
+    for column in range(len(group.lines[0][1])):
+        shown = {
+            line: round(number.value, digits)
+            for line, (_, numbers) in enumerate(group.lines)
+            if (number := numbers[column]) is not None
+        }
+        if len(set(shown.values())) > 1:
+            top = max(shown.values()) if group.best == "largest" else min(shown.values())
+            places |= {(line, column) for line, value in shown.items() if value == top}
+    return places
+
+
+def _sign(name: str, alpha: str, beta: str) -> str:
+    """Row names spell the Greek letters out."""
+    return name.replace("fixed alpha", f"fixed {alpha}").replace("fixed beta", f"fixed {beta}")
+
+
+def _piped(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def _latex(text: str) -> str:
+    return "".join(LATEX.get(sign, sign) for sign in _sign(text, "α", "β"))
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"

@@ -1,0 +1,58 @@
+"""The process that runs cells: one JSON task per line comes in, one JSON answer per line goes out.
+
+Started by :mod:`sarb.reproduce.grid` as ``python -m sarb.reproduce.worker``. It ends when its input does, so no cell
+lives on when the grid was killed, however that happened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from typing import Any
+
+from sarb.errors import SarbError
+from sarb.reproduce.cells import Cell, Plan, run_cell
+
+
+def answer(task: dict[str, Any]) -> dict[str, Any]:
+    """Run the cell of a task; an error becomes an answer too."""
+    cell, plan = Cell(**task["cell"]), Plan(**task["plan"])
+    try:
+        return {"line": run_cell(plan, cell, task["data"])}
+    except Exception as error:
+        folder = plan.folder(cell)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+        own = isinstance(error, SarbError)
+        return {"error": str(error) if own else f"{type(error).__name__}: {error} (see {folder / 'error.txt'})"}
+
+
+def main() -> None:
+    """Answer tasks until the input ends."""
+    import torch
+
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a library prints must not be taken for an answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the grid, which then ends our input
+    tasks: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(tasks,), daemon=True).start()
+    while True:
+        task = tasks.get()
+        torch.set_num_threads(task["plan"]["threads"])
+        channel.write(json.dumps(answer(task)) + "\n")
+        channel.flush()
+
+
+def _listen(tasks: queue.SimpleQueue[dict[str, Any]]) -> None:
+    for line in sys.stdin:
+        tasks.put(json.loads(line))
+    os._exit(0)  # files are written whole or not at all, so a cell may be left at any moment
+
+
+if __name__ == "__main__":
+    main()
