@@ -73,7 +73,7 @@ def test_every_trainable_parameter_is_in_exactly_one_group():
     frozen = {id(parameter) for parameter in method.parameters() if not parameter.requires_grad}
     assert sorted(grouped) == sorted(trainable) and frozen and not frozen & set(grouped)
     assert [group["part"] for group in groups].count("backbone") == 1
-    assert {group["part"] for group in groups} == set(PARTS) - {"sam"}
+    assert {group["part"] for group in groups} == set(PARTS) - {"sam", "weight_graph"}
 
 
 def test_alpha_and_beta_are_the_blend_group_without_weight_decay():

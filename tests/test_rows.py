@@ -53,3 +53,12 @@ def test_the_two_kinds_of_representation():
     assert ROWS["Ours w/ SAM"].network_options == {"csrl": "sam"}
     assert (ROWS["SSGRL"].network, ROWS["SSGRL"].method) == ("ssgrl", "partial_bce")
     assert (ROWS["partial-BCE"].network, ROWS["partial-BCE"].method) == ("pooled", "partial_bce")
+    assert ROWS["partial-BCE"].method_options == {"form": "durand"}
+
+
+def test_the_other_methods_of_the_tables():
+    curriculum = ROWS["Curriculum labeling"]
+    assert (curriculum.network, curriculum.method) == ("pooled", "curriculum")
+    assert curriculum.method_options["strategy"] == "uncertainty" and curriculum.network_options["dropout"] > 0
+    assert (ROWS["IP-Mixup"].network, ROWS["IP-Mixup"].method) == ("ssgrl", "ip_mixup")
+    assert (ROWS["FM-Mixup"].network, ROWS["FM-Mixup"].method) == ("ssgrl", "fm_mixup")

@@ -13,8 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from sarb import __version__
+from sarb.cli_bench import bench
 from sarb.cli_common import Json, Options, examples, pairs
 from sarb.cli_data import data_app
+from sarb.cli_reproduce import EPILOG, reproduce
 from sarb.errors import ConfigError, SarbError, unknown_name
 
 app = typer.Typer(
@@ -27,10 +29,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(data_app, name="data")
+app.command(epilog=EPILOG)(reproduce)
+app.command(epilog=examples("sarb bench --only decouple graph", "sarb bench --quick"))(bench)
 
 Run = Annotated[Path, typer.Argument(help="Run folder or model folder.", metavar="RUN")]
 Batch = Annotated[int, typer.Option(help="Images per step.")]
-Workers = Annotated[int, typer.Option(help="Processes that decode images.")]
+Workers = Annotated[int, typer.Option(help="Processes that decode images; 0 decodes ahead in threads.", min=0)]
 
 
 @app.callback(invoke_without_command=True)
@@ -78,8 +82,11 @@ def train(
         int | None, typer.Option(help="Stop after so many epochs without a better validation mAP.")
     ] = None,
     cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the feature cache.")] = None,
+    cache_views: Annotated[
+        int | None, typer.Option(help="Train on so many cached augmented views of each image.", metavar="V")
+    ] = None,
     augment: Annotated[bool | None, typer.Option("--augment/--no-augment", help="Random crops and flips.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes that decode images.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that decode images; 0 decodes in threads.")] = None,
     precision: Annotated[str | None, typer.Option(help="no (fp32), fp16 or bf16.")] = None,
     set_: Annotated[
         list[str] | None,
@@ -95,6 +102,7 @@ def train(
 
     given = {
         "epochs": epochs, "batch_size": batch_size, "lr": lr, "image_size": image_size, "cache": cache,
+        "cache_views": cache_views,
         "augment": augment, "workers": workers, "precision": precision, "patience": patience, "words": words,
         "method": method, "network": network, "backbone": backbone,
     }  # fmt: skip

@@ -20,11 +20,16 @@ def find(kind: str, registry: Mapping[str, str], name: str) -> Any:
 NETWORKS: dict[str, str] = {
     "ssgrl": "sarb.networks.ssgrl:SSGRL",
     "pooled": "sarb.networks.pooled:Pooled",
+    "gcn_ml": "sarb.networks.gcn_ml:GCNML",
+    "kggr": "sarb.networks.kggr:KGGR",
 }
 
 METHODS: dict[str, str] = {
     "sarb": "sarb.methods.sarb:SARB",
     "partial_bce": "sarb.methods.partial_bce:PartialBCE",
+    "curriculum": "sarb.methods.curriculum:Curriculum",
+    "ip_mixup": "sarb.methods.mixup:PixelMixup",
+    "fm_mixup": "sarb.methods.mixup:FeatureMapMixup",
 }
 
 BACKBONES: dict[str, str] = {

@@ -22,7 +22,13 @@ _ONLY_PLRB: dict[str, Any] = {"ilrb": False, "plrb": True}
 
 ROWS: dict[str, Row] = {
     "SSGRL": Row("ssgrl", "partial_bce"),
-    "partial-BCE": Row("pooled", "partial_bce"),
+    "GCN-ML": Row("gcn_ml", "partial_bce"),
+    "KGGR": Row("kggr", "partial_bce"),
+    "partial-BCE": Row("pooled", "partial_bce", {}, {"form": "durand"}),
+    "Curriculum labeling": Row("pooled", "curriculum", {"dropout": 0.2}, {"strategy": "uncertainty", "form": "durand"}),
+    "IP-Mixup": Row("ssgrl", "ip_mixup"),
+    "FM-Mixup": Row("ssgrl", "fm_mixup"),
+    "Pooled": Row("pooled", "partial_bce"),  # not in the paper: the floor under all rows, see reproduce
     "Ours": Row("ssgrl", "sarb"),
     "Ours w/ SD": Row("ssgrl", "sarb", {"csrl": "sd"}),
     "Ours w/ SAM": Row("ssgrl", "sarb", {"csrl": "sam"}),

@@ -101,7 +101,7 @@ def fit(
         "data": {"name": train.name, "images": len(train), "known_share": train.labels.known_share,
                  "labels": train.labels.fingerprint(), "valid_images": len(training.split.valid), **(record or {})},
         "categories": list(train.categories), "versions": versions(),
-        "threads": torch.get_num_threads(), "device": str(training.device), "cached": training.sources.cached,
+        "threads": torch.get_num_threads(), "device": str(training.device), **training.sources.record(),
     }  # fmt: skip
     if folder is not None:
         training.open(folder, config, resume)
@@ -186,8 +186,6 @@ class _Training:
         settings, state = self.settings, self.state
         total = settings.epochs * self.method.rounds
         while state.epoch < total and not self._patience_over():
-            if state.epoch and state.epoch % settings.epochs == 0:
-                self._new_round()
             started = time.perf_counter()
             row = self._epoch(state.epoch)
             row |= self._validate(folder)
@@ -198,8 +196,8 @@ class _Training:
             state.skipped = self.skipped.rows()
             self._tell(row, total)
             if folder is not None and self.accelerator.is_main_process:
+                write_tables(folder, state)  # before the checkpoint: who is killed in between repeats the epoch
                 save_checkpoint(folder, self.method, self.optimizer, vars(state))
-                write_tables(folder, state)
         self.model.network.eval()
         if folder is not None and self.accelerator.is_main_process:
             from sarb.report.card import model_card
@@ -215,19 +213,20 @@ class _Training:
 
     def _new_round(self) -> None:
         """Train again from re-initialised weights; what the method remembers outside the network stays."""
+        self.method.end_round(self._plain_batches)
         network = {key: value for key, value in self.initial.items() if key.startswith("network.")}
         self.method.load_state_dict({**self.method.state_dict(), **network})
         self._optimise()
 
     def _epoch(self, epoch: int) -> dict[str, Any]:
         settings, method = self.settings, self.method
+        rank, world = self.accelerator.process_index, self.accelerator.num_processes
         # All randomness of an epoch follows from (seed, epoch), so a resumed run repeats it exactly.
-        torch.manual_seed(
-            int(np.random.SeedSequence([settings.seed, epoch, self.accelerator.process_index]).generate_state(1)[0])
-        )
+        torch.manual_seed(int(np.random.SeedSequence([settings.seed, epoch, rank]).generate_state(1)[0]))
+        if epoch and epoch % settings.epochs == 0:
+            self._new_round()
         method.train()
         method.begin_epoch(epoch, self._plain_batches)
-        rank, world = self.accelerator.process_index, self.accelerator.num_processes
         batches = Batches(len(self.sources.train), settings.batch_size, epoch, settings.seed, rank, world)
         sums: dict[str, float] = {}
         with self.talk.bar(f"epoch {epoch}", len(batches)) as advance:
@@ -294,7 +293,7 @@ class _Training:
         return {f"valid_{name}": result[name] for name in ("mAP", "mAP_interpolated", "OF1", "CF1")}
 
     def _tell(self, row: dict[str, Any], total: int) -> None:
-        names = ("loss", "valid_mAP", "alpha", "beta", "completed_ilrb", "completed_plrb")
+        names = ("loss", "valid_mAP", "alpha", "beta", *(name for name in row if name.startswith("completed_")))
         numbers = "  ".join(f"{name} {row[name]:.4g}" for name in names if name in row)
         left = (total - self.state.epoch) * float(np.mean([entry["seconds"] for entry in self.state.log]))
         self.talk.say(f"epoch {row['epoch']}  {numbers}  {row['seconds']:.1f} s, about {left:.0f} s left")

@@ -6,7 +6,7 @@ import torch
 from sarb.errors import ConfigError
 from sarb.labels import Targets
 from sarb.losses import partial_bce
-from sarb.losses.partial_bce import FORMS
+from sarb.losses.partial_bce import FORMS, known_share_weight
 
 LABELS = torch.tensor([[1, -1, 0, 1], [0, 0, 0, 0], [-1, 0, -1, 1]])
 LOGITS = torch.tensor([[0.3, -1.2, 5.0, -2.0], [1.0, 2.0, 3.0, 4.0], [0.7, 0.0, -4.0, 1.5]], dtype=torch.float64)
@@ -19,18 +19,22 @@ def entry(logit, value, positive_weight=1.0):
 
 def slow(logits, value, weight, form, positive_weight=None):
     """The loss as two nested loops over images and categories."""
-    total, known, images = 0.0, 0.0, 0.0
+    total, known, images, durand = 0.0, 0.0, 0.0, 0.0
     for n in range(len(logits)):
-        row, row_known = 0.0, 0.0
+        row, row_known, count = 0.0, 0.0, 0
         for c in range(len(logits[n])):
             if weight[n][c] > 0:
                 extra = 1.0 if positive_weight is None else positive_weight[c]
                 row += weight[n][c] * entry(logits[n][c], value[n][c], extra)
                 row_known += weight[n][c]
+                count += 1
+        durand += (5.45 - 4.45 * count / len(logits[n])) / len(logits[n]) * row / len(logits)
         total, known = total + row, known + row_known
         images += row / row_known if row_known else 0.0
     if form == "image":
         return images
+    if form == "durand":
+        return durand
     return total / known if known else 0.0
 
 
@@ -99,11 +103,25 @@ def test_nothing_known_is_exactly_zero_with_a_zero_gradient(form, images):
     assert torch.equal(logits.grad, torch.zeros(images, 4))
 
 
+@pytest.mark.parametrize(("share", "weight"), [(0.1, 5.005), (0.5, 3.225), (1.0, 1.0), (0.0, 5.45)])
+def test_durand_weight_of_a_known_share(share, weight):
+    assert known_share_weight(torch.tensor(share, dtype=torch.float64)).item() == pytest.approx(weight, rel=1e-9)
+
+
+def test_durand_by_hand():
+    # logit 0 costs log 2 whatever the label. Ten categories: one known in the first image, all in the second,
+    # none in the third. g(0.1)/10 · 1 + g(1)/10 · 10 + 0 = 0.5005 + 1, over three images.
+    labels = torch.tensor([[1] + [0] * 9, [-1] * 10, [0] * 10])
+    loss = partial_bce(torch.zeros(3, 10, dtype=torch.float64), labels, "durand")
+    assert loss.item() == pytest.approx(1.5005 / 3 * math.log(2), rel=1e-12)
+
+
 def test_all_known_is_the_ordinary_mean():
     labels = torch.where(LABELS == 0, -1, LABELS)
     ordinary = torch.nn.functional.binary_cross_entropy_with_logits(LOGITS, (labels > 0).double())
     assert partial_bce(LOGITS, labels).item() == pytest.approx(ordinary.item(), rel=1e-12)
     assert partial_bce(LOGITS, labels, "image").item() == pytest.approx(3 * ordinary.item(), rel=1e-12)
+    assert partial_bce(LOGITS, labels, "durand").item() == pytest.approx(ordinary.item(), rel=1e-12)
 
 
 def test_batch_of_one():

@@ -5,6 +5,15 @@ ILRB (:class:`InstanceBlend`) and PLRB (:class:`PrototypeBlend`) work on the rep
 
 from sarb.blends.instance import InstanceBlend, random_partner
 from sarb.blends.kmeans import kmeans
+from sarb.blends.mixup import draw_mixing, mix
 from sarb.blends.prototype import PrototypeBlend, known_positives
 
-__all__ = ["InstanceBlend", "PrototypeBlend", "kmeans", "known_positives", "random_partner"]
+__all__ = [
+    "InstanceBlend",
+    "PrototypeBlend",
+    "draw_mixing",
+    "kmeans",
+    "known_positives",
+    "mix",
+    "random_partner",
+]

@@ -27,8 +27,27 @@ def _image_means(entries: Tensor, weight: Tensor) -> Tensor:
     return (entries.sum(1) / total.where(total > 0, 1)).sum()
 
 
+#: α, β and γ of g(p) = α p^γ + β: g(1) = 1, and an image with 10 % known labels weighs 5.005 (Durand et al. 2019)
+DURAND = (-4.45, 5.45, 1.0)
+
+
+def known_share_weight(share: Tensor) -> Tensor:
+    """g(p) of the known share p in [0, 1], of any shape."""
+    scale, shift, power = DURAND
+    return scale * share**power + shift
+
+
+def _durand(entries: Tensor, weight: Tensor) -> Tensor:
+    share = (weight > 0).to(entries.dtype).mean(1)
+    return (known_share_weight(share) * entries.mean(1)).sum() / max(1, len(entries))
+
+
 #: form -> (weighted losses (B, C), weights (B, C)) -> scalar; both are 0 where an entry is unknown
-FORMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"batch": _batch_mean, "image": _image_means}
+FORMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "batch": _batch_mean,
+    "image": _image_means,
+    "durand": _durand,
+}
 
 
 def partial_bce(
@@ -38,6 +57,8 @@ def partial_bce(
 
     * ``"batch"`` (default, the authors' code): Σ w ℓ / Σ w over the batch. Each known entry counts alike.
     * ``"image"`` (the paper, with its missing minus sign): Σ_n [Σ_c w ℓ / Σ_c w]. Each image counts alike.
+    * ``"durand"`` (Durand et al. 2019): (1/B) Σ_n g(p_n)/C Σ_c w ℓ, with g(p) = −4.45 p + 5.45 of the share p_n of
+      entries of image n that have weight. An image without a known label contributes 0, and is counted in B.
 
     An entry without weight gives exactly zero loss and gradient, even if its logit is infinite or NaN; without
     any known entry the loss is exactly 0 and can still be differentiated. Gradients also reach ``targets.value``,

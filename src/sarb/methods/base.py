@@ -18,8 +18,8 @@ from sarb.networks.base import Network
 class Method(nn.Module):
     """A way to train a network. ``forward(batch)`` returns named loss terms; the loop sums them and knows no method.
 
-    Hooks, all optional: :meth:`prepare`, :meth:`begin_epoch`, :meth:`end_step`, :meth:`figures`, and the class
-    attributes below. State that must survive a resume lives in parameters and buffers.
+    Hooks, all optional: :meth:`prepare`, :meth:`begin_epoch`, :meth:`end_step`, :meth:`end_round`, :meth:`figures`, and
+    the class attributes below. State that must survive a resume lives in parameters and buffers.
 
     Attributes:
         needs: stages the network must offer.
@@ -70,6 +70,9 @@ class Method(nn.Module):
 
     def end_step(self) -> None:
         """After the optimiser has moved the parameters."""
+
+    def end_round(self, loader: Callable[[], Iterable[Batch]]) -> None:
+        """Before the weights start again for the next round; ``loader`` as in :meth:`begin_epoch`."""
 
     def figures(self) -> dict[str, float]:
         """Numbers of the epoch for ``log.csv``: what was completed, the state of learned coefficients."""

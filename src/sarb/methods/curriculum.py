@@ -1,0 +1,138 @@
+"""Curriculum labeling: train, label what the network is sure of, train again from the start, repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor, nn
+
+from sarb.errors import ConfigError, check_choice
+from sarb.labels import LabelMatrix, Targets
+from sarb.loader import Batch
+from sarb.methods.base import Method
+from sarb.methods.strategies import STRATEGIES, Opinion, agreement, pseudo_labels
+from sarb.networks.base import Network
+
+
+class Curriculum(Method):
+    """L = L_cls(known) + ω L_cls(pseudo-labels), the pseudo-labels of a round by the network of the round before.
+
+    The first round knows no pseudo-label. At the end of each round but the last all unknown entries are labelled anew;
+    the network then starts again from its first weights. The run costs ``rounds`` times as much as one round.
+
+    Args:
+        network: any network; strategy ``"uncertainty"`` needs one with dropout.
+        strategy: a name in ``STRATEGIES``, see :func:`sarb.methods.strategies.pseudo_labels`.
+        threshold: θ of the strategy; None is the one in ``STRATEGIES``.
+        rounds: how often the whole schedule runs.
+        weight: ω. Each term has its own mean, so known labels together count as much as all pseudo-labels at ω = 1.
+        passes: T of strategy ``"uncertainty"``: x is the mean logit, u the deviation of the probability over T passes
+            with dropout.
+        members: M of strategy ``"ensemble"``: the networks after the last M epochs of the round.
+        form: normalisation of the partial BCE, of both terms.
+        positive_weight: see :class:`Method`.
+
+    Attributes:
+        pseudo_value, pseudo_weight: (N, C), the pseudo-labels of all training images.
+        agreed: (N, C), what the members asked so far agree on; NaN before the first. Strategy ``"ensemble"`` only.
+    """
+
+    pseudo_value: Tensor
+    pseudo_weight: Tensor
+    agreed: Tensor
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        strategy: str = "score",
+        threshold: float | None = None,
+        rounds: int = 3,
+        weight: float = 1.0,
+        passes: int = 20,
+        members: int = 3,
+        form: str = "batch",
+        positive_weight: float | str | None = None,
+    ) -> None:
+        super().__init__(network, form=form, positive_weight=positive_weight)
+        check_choice("method.strategy", strategy, STRATEGIES)
+        self.strategy, self.weight, self.rounds = strategy, weight, rounds
+        self.threshold = STRATEGIES[strategy][1] if threshold is None else threshold
+        self.passes = passes if strategy == "uncertainty" else 1
+        self.members, self.completed = members, 0
+        parts = [part for name, part in network.named_modules() if not name.startswith("backbone.")]
+        self._dropouts = [part for part in parts if isinstance(part, nn.Dropout) and part.p > 0]
+        least = {"threshold": (self.threshold, 0), "rounds": (rounds, 1), "weight": (weight, 0)}
+        least |= {"passes": (passes, 2), "members": (members, 1)}
+        problems = [f"method.{key} must be at least {low}, got {it}" for key, (it, low) in least.items() if it < low]
+        if strategy == "top" and self.threshold > 1:
+            problems.append(f"method.threshold of strategy 'top' is a share of at most 1, got {self.threshold:g}")
+        if strategy == "uncertainty" and not self._dropouts:
+            problems.append(
+                f"strategy 'uncertainty' needs dropout, which network {type(network).__name__} has not: set "
+                "network.dropout=0.2 (networks pooled, ssgrl, kggr) or another method.strategy"
+            )
+        if problems:
+            raise ConfigError(problems)
+
+    def prepare(self, labels: LabelMatrix) -> None:
+        """Make room for the pseudo-labels."""
+        super().prepare(labels)
+        empty = torch.zeros(labels.shape, device=self.positive_weight.device)
+        self.register_buffer("pseudo_value", empty.bool())
+        self.register_buffer("pseudo_weight", empty.bool())
+        if self.strategy == "ensemble":
+            self.register_buffer("agreed", empty.fill_(torch.nan))
+
+    def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
+        """Ask the network of the epoch before, if it is a member of the ensemble."""
+        super().begin_epoch(epoch, loader)
+        self.completed = 0
+        done, within = divmod(epoch, max(1, self.epochs))
+        member = within >= max(1, self.epochs - self.members + 1) and done < self.rounds - 1
+        if self.strategy == "ensemble" and member:
+            self._ask(loader())
+
+    def end_round(self, loader: Callable[[], Iterable[Batch]]) -> None:
+        """Label all unknown entries anew."""
+        opinion, unknown, index = self._ask(loader())
+        found = pseudo_labels(self.strategy, opinion, unknown, self.threshold)
+        for store, news in zip((self.pseudo_value, self.pseudo_weight), found, strict=True):
+            store.zero_()
+            store[index] = news.bool()
+        if self.strategy == "ensemble":
+            self.agreed.fill_(torch.nan)
+
+    @torch.no_grad()
+    def _ask(self, batches: Iterable[Batch]) -> tuple[Opinion, Tensor, Tensor]:
+        """Opinion about the training images that can be read, which of their entries are unknown, and their index."""
+        training = self.training
+        self.eval()
+        for part in self._dropouts:
+            part.train(self.passes > 1)
+        found = []
+        for batch in batches:
+            maps = self.maps(batch)
+            logits = torch.stack([self.network.head(maps).float() for _ in range(self.passes)])
+            uncertainty = logits.sigmoid().std(0, correction=0)
+            found.append((logits.mean(0), uncertainty, Targets.of(batch.labels).weight == 0, batch.index))
+        self.train(training)
+        score, uncertainty, unknown, index = (torch.cat(part) for part in zip(*found, strict=True))
+        if self.strategy == "ensemble":
+            before = self.agreed[index]
+            score = torch.where(before.isnan(), score, agreement(before, score))
+            self.agreed[index] = score
+        return Opinion(score, uncertainty), unknown, index
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        """Batch -> {"cls", "curriculum"}; the second is 0 in the first round."""
+        logits = self.network.head(self.maps(batch))
+        pseudo = Targets(self.pseudo_value[batch.index].float(), self.pseudo_weight[batch.index].float())
+        self.completed += int(pseudo.weight.sum())
+        cls = self.loss(logits, Targets.of(batch.labels))
+        return {"cls": cls, "curriculum": self.weight * self.loss(logits, pseudo)}
+
+    def figures(self) -> dict[str, float]:
+        """How many unknown labels had a pseudo-label in this epoch."""
+        return {"completed_curriculum": self.completed}

@@ -1,0 +1,139 @@
+"""GCN-ML: a graph convolution over word vectors makes one classifier per category (Chen et al. 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sarb.errors import check_choice, check_share
+from sarb.labels import LabelMatrix
+from sarb.networks.backbone import Backbone
+from sarb.networks.base import Network
+from sarb.networks.informed import prior_logits
+from sarb.networks.words import CategoryWords
+
+
+def correlation(graph: Tensor, threshold: float = 0.4, reweight: float = 0.25) -> Tensor:
+    r"""Co-occurrence A_ij = P(j | i) (C, C) -> Â (C, C), the matrix that a graph convolution multiplies with.
+
+        B_ij = [A_ij ≥ τ, i ≠ j]      A'_ij = p B_ij / Σ_k B_ik + [i = j]      Â = D^-½ A' D^-½,  D_ii = Σ_j A'_ij
+
+    Rows are divided, as the paper's equation 8 has it: category i listens to the categories that are likely where i is,
+    and all of them together speak with the weight p. A category without such company keeps its own row alone. The
+    paper's diagonal is 1−p; ours is 1, as in the authors' code (which divides the columns, and transposes at the end).
+    """
+    edges = (graph >= threshold).to(graph.dtype).fill_diagonal_(0)
+    weights = reweight * edges / edges.sum(1, keepdim=True).clamp(min=1) + torch.eye(len(graph)).to(graph)
+    scale = weights.sum(1).rsqrt()
+    return scale[:, None] * weights * scale
+
+
+class GraphConvolutions(nn.Module):
+    """E (C, W) -> Â · LeakyReLU(Â E W1) · W2, (C, D): the words of a category and its company become its classifier.
+
+    The weights start uniform within ±1/√(their output width), as in the authors' code.
+    """
+
+    def __init__(self, word_dim: int, hidden: int, dim: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(word_dim, hidden, bias=False)
+        self.second = nn.Linear(hidden, dim, bias=False)
+        for layer in (self.first, self.second):
+            bound = layer.out_features**-0.5
+            nn.init.uniform_(layer.weight, -bound, bound)
+
+    def forward(self, words: Tensor, adjacency: Tensor) -> Tensor:
+        """Words (C, W), adjacency Â (C, C) -> nodes (C, D)."""
+        hidden = F.leaky_relu(adjacency @ self.first(words), 0.2)
+        nodes: Tensor = adjacency @ self.second(hidden)
+        return nodes
+
+
+class NodeClassifier(nn.Module):
+    """logit_c = node_c · x + b_c, or without b as in the paper."""
+
+    def __init__(self, categories: int, bias: bool) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(categories)) if bias else None
+
+    def forward(self, features: Tensor, nodes: Tensor) -> Tensor:
+        """Features (B, D), nodes (C, D) -> logits (B, C)."""
+        return F.linear(features, nodes, self.bias)
+
+
+class GCNML(Network):
+    """backbone → global maximum x (D); words → two graph convolutions → nodes (C, D); logit_c = node_c · x.
+
+    D is the width of the backbone. There is no per-category representation: the image has one vector x for all.
+
+    Args:
+        backbone: image to map.
+        categories: C.
+        graph: (C, C) co-occurrence P(j | i), or None for no edges but the own one.
+        words: word vectors and the mask of found ones; what is missing is learned.
+        hidden: width between the two convolutions.
+        word_dim: width of a word vector.
+        threshold: τ, the least P(j | i) that makes an edge.
+        reweight: p, the weight of all neighbours together beside the 1 of the category itself.
+        bias: add one learned number per category to the logit (paper: none).
+        initial: ``"random"`` (paper), or ``"informed"``: small scores, and the rates of known positives as bias.
+    """
+
+    stages: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
+    per_category: ClassVar[tuple[str, ...]] = ("classifier.", "words.learned")
+    from_data: ClassVar[tuple[str, ...]] = ("adjacency", "words.given", "words.found")
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        categories: int,
+        graph: Tensor | None = None,
+        words: tuple[Tensor, Tensor] | None = None,
+        *,
+        hidden: int = 1024,
+        word_dim: int = 300,
+        threshold: float = 0.4,
+        reweight: float = 0.25,
+        bias: bool = False,
+        initial: str = "random",
+    ) -> None:
+        super().__init__(backbone, categories)
+        check_choice("network.initial", initial, ("random", "informed"))
+        check_share("network.threshold", threshold)
+        check_share("network.reweight", reweight)
+        self.initial = initial
+        given, found = words if words is not None else (None, None)
+        self.words = CategoryWords(categories, word_dim, given, found)
+        self.graph = GraphConvolutions(self.words.given.shape[1], hidden, backbone.width)
+        self.classifier = NodeClassifier(categories, bias)
+        self.adjacency: Tensor
+        counted = torch.eye(categories) if graph is None else graph.float()
+        self.register_buffer("adjacency", correlation(counted, threshold, reweight))
+
+    @torch.no_grad()
+    def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
+        """Informed start: scores a tenth wide, measured on the first images, around the rates of known positives."""
+        if self.initial == "random":
+            return
+        features = self.from_frozen(next(iter(activations()))).amax((2, 3))
+        self.graph.second.weight.mul_(0.1 / F.linear(features, self.nodes()).std())
+        if self.classifier.bias is not None:
+            self.classifier.bias.copy_(prior_logits(labels))
+
+    def nodes(self) -> Tensor:
+        """Return the classifiers of all categories (C, D)."""
+        nodes: Tensor = self.graph(self.words(), self.adjacency)
+        return nodes
+
+    def classify(self, features: Tensor) -> Tensor:
+        """Maps (B, D, H, W) -> logits (B, C)."""
+        logits: Tensor = self.classifier(features.amax((2, 3)), self.nodes())
+        return logits
+
+    def attention(self, maps: Tensor) -> Tensor:
+        """Class activation maps node_c · x_p (B, C, H, W)."""
+        return (self.nodes() @ maps.flatten(2)).reshape(len(maps), -1, *maps.shape[2:])

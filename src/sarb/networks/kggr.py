@@ -1,0 +1,88 @@
+"""KGGR: SSGRL with a second gated graph that lets categories share their classifiers (Chen et al. 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+from sarb.labels import LabelMatrix
+from sarb.networks.backbone import Backbone
+from sarb.networks.base import Change, Network
+from sarb.networks.graph import GatedGraph
+from sarb.networks.ssgrl import SSGRL
+
+#: bias of the second graph's update gate at an informed start: σ(−4) = 0.02, so that a weight moves little in T steps
+CLOSED = -4.0
+
+
+class KGGR(SSGRL):
+    r"""SSGRL up to the contextual feature o_c; its last weights w_c are the nodes of a second gated graph.
+
+        h = G1(f, A)            o_c = tanh(W [h_c , f_c] + b)         (the same as in SSGRL)
+        w' = G2(w, A)           logit_c = w'_c · o_c + b_c
+
+    f (B, C, D) are the category representations, A (C, C) the co-occurrence graph, w (C, D) one learned weight vector
+    per category, G1 and G2 two :class:`GatedGraph` with weights of their own. w' does not depend on the image, so G2
+    runs once per batch.
+
+    There is no public code. Our reading of the paper: both graphs have the same edges A, and the same width D; the
+    state of G2 after its last step is the classifier itself, without an output layer on top; w is learned together
+    with the rest. A few-shot category, the paper's other topic, is not treated apart.
+
+    Args:
+        backbone: image to map.
+        categories: C.
+        graph: (C, C) co-occurrence, or None for no edges but the own one.
+        words: word vectors and the mask of found ones, for SD.
+        weight_steps: T of the second graph.
+        csrl: this and all others are those of :class:`SSGRL`.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        categories: int,
+        graph: Tensor | None = None,
+        words: tuple[Tensor, Tensor] | None = None,
+        *,
+        weight_steps: int = 3,
+        csrl: str = "sd",
+        dim: int = 1024,
+        hidden: int = 512,
+        word_dim: int = 300,
+        steps: int = 3,
+        neighbours: int = 0,
+        grid: int = 7,
+        dropout: float = 0.0,
+        normalise: bool = False,
+        initial: str = "random",
+    ) -> None:
+        super().__init__(
+            backbone, categories, graph, words, csrl=csrl, dim=dim, hidden=hidden, word_dim=word_dim, steps=steps,
+            neighbours=neighbours, grid=grid, dropout=dropout, normalise=normalise, initial=initial,
+        )  # fmt: skip
+        self.weight_graph = GatedGraph(dim, weight_steps)
+
+    def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
+        """Informed start: SSGRL's, with the second graph nearly closed, so that w' is at first nearly w."""
+        super().initialise(labels, activations)
+        if self.initial == "informed":
+            torch.nn.init.constant_(self.weight_graph.message_update.bias, CLOSED)
+
+    def weights(self) -> Tensor:
+        """Return the propagated classifiers w' (C, D)."""
+        weights: Tensor = self.weight_graph(self.classifier.category.weight[None], self.edges())[0]
+        return weights
+
+    def classify(self, features: Tensor) -> Tensor:
+        """Representations (B, C, D) -> logits (B, C)."""
+        states = self.graph(features, self.edges())
+        context = torch.tanh(self.classifier.join(torch.cat([states, features], -1)))
+        scores: Tensor = (self.classifier.dropout(context) * self.weights()).sum(-1)
+        return scores + self.classifier.category.bias
+
+    def _classify_changed(self, reps: Tensor, changes: Sequence[Change]) -> Tensor:
+        """As one batch through :meth:`classify`: SSGRL's short cut ends in its own classifier."""
+        return Network._classify_changed(self, reps, changes)
