@@ -30,6 +30,7 @@ METHODS: dict[str, str] = {
     "curriculum": "sarb.methods.curriculum:Curriculum",
     "ip_mixup": "sarb.methods.mixup:PixelMixup",
     "fm_mixup": "sarb.methods.mixup:FeatureMapMixup",
+    "asl": "sarb.methods.asl:ASL",
 }
 
 BACKBONES: dict[str, str] = {
