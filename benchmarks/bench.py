@@ -18,7 +18,7 @@ import shlex
 import subprocess
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -50,18 +50,16 @@ def choose(cases: Sequence[Case], only: Sequence[str], everything: bool) -> list
     return [case for case in cases if everything or not case.slow]
 
 
-def measure(cases: list[Case], rounds: int | None = None) -> list[Result]:
+def measure(cases: list[Case], rounds: int | None = None) -> Iterator[Result]:
     """Run cases one after the other; one that fails is told and does not stop the others."""
-    results = []
     while cases:  # a case is let go before the next one, with all the memory it holds
         case = cases.pop(0)
         print(f"… {case.name}", file=sys.stderr, flush=True)
         try:
-            results.append(run(case, rounds))
+            yield run(case, rounds)
         except Exception as error:
             traceback.print_exc()
-            results.append(Result(case.name, case.note, skipped=f"failed: {type(error).__name__}: {error}"))
-    return results
+            yield Result(case.name, case.note, skipped=f"failed: {type(error).__name__}: {error}")
 
 
 def context(arguments: Sequence[str]) -> dict[str, Any]:
@@ -168,12 +166,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n".join(f"{case.name}{'  (slow)' if case.slow else ''}" for case in chosen))
         return 0
     told = context(argv)
-    results = measure(chosen, 1 if options.quick and options.rounds is None else options.rounds)
-    text = json.dumps({**told, "results": [result.as_dict() for result in results]}, indent=2, ensure_ascii=False)
-    if options.out is not None:
-        options.out.write_text(text + "\n", encoding="utf-8")
-    if options.markdown is not None:
-        options.markdown.write_text(markdown(results, told), encoding="utf-8")
+    results, text = list[Result](), ""
+    for result in measure(chosen, 1 if options.quick and options.rounds is None else options.rounds):
+        results.append(result)  # and is written at once: the last cases take long
+        text = json.dumps({**told, "results": [each.as_dict() for each in results]}, indent=2, ensure_ascii=False)
+        if options.out is not None:
+            options.out.write_text(text + "\n", encoding="utf-8")
+        if options.markdown is not None:
+            options.markdown.write_text(markdown(results, told), encoding="utf-8")
     print(text if options.json else table(results))
     return int(any(result.skipped.startswith("failed") for result in results))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -12,7 +14,10 @@ from benchmarks.cases.loading import Folder
 from benchmarks.cases.training import Step
 from benchmarks.harness import Case, lazy
 from sarb.data.images import EvalTransform
+from sarb.export import PACKAGES, export
 from sarb.loader import Batches, Pictures, make_loader
+from sarb.model import Model
+from sarb.onnx_model import OnnxModel
 from sarb.predict import infer
 
 
@@ -20,9 +25,10 @@ def cases(quick: bool = False) -> list[Case]:
     """The CPU recipe's backbone, the paper's, and ONNX."""
     if quick:
         sizes = Sizes(2, 5, 16, 8, 4)
-        return [_torch("tiny", 64, sizes), _folder("tiny", 64, sizes, 4), _onnx()]
+        return [_torch("tiny", 64, sizes), _folder("tiny", 64, sizes, 4), _onnx("tiny", 64, sizes)]
     recipe = "efficientnet_lite0", 224
-    return [_torch(*recipe, Sizes()), _folder(*recipe, Sizes(), 64), _torch("resnet101", 448, Sizes()), _onnx()]
+    cases = [_torch(*recipe, Sizes()), _folder(*recipe, Sizes(), 64), _torch("resnet101", 448, Sizes())]
+    return [*cases, _onnx(*recipe, Sizes())]
 
 
 def _torch(name: str, size: int, sizes: Sizes) -> Case:
@@ -74,7 +80,27 @@ def _folder(name: str, size: int, sizes: Sizes, count: int) -> Case:
     )
 
 
-def _onnx() -> Case:
-    missing = [name for name in ("onnxruntime", "sarb.export") if find_spec(name) is None]
-    reason = f"{' and '.join(missing)} not installed" if missing else "written before sarb.export, add it here"
-    return Case("inference: ONNX", None, ours=lambda: None, skip=reason)
+def _onnx(name: str, size: int, sizes: Sizes) -> Case:
+    missing = [package for package in PACKAGES if find_spec(package) is None]
+    made = lazy(lambda: Step(name, size, sizes))
+
+    def exported() -> OnnxModel:
+        config = {"network": "ssgrl", "backbone": name, "image_size": size}
+        model = Model(made().method.network, [str(number) for number in range(sizes.categories)], config)
+        with TemporaryDirectory() as folder:
+            return OnnxModel(export(model, Path(folder) / "model.onnx", progress=False).path, torch.get_num_threads())
+
+    @torch.inference_mode()
+    def floor() -> None:
+        made().backbone.eval()(made().batch.images)
+
+    onnx = lazy(exported)
+    return Case(
+        f"inference: ONNX, {name} at {size}, B={sizes.batch} C={sizes.categories} D={sizes.dim}",
+        literal=lambda: infer(made().method.network, [made().batch]),
+        ours=lambda: onnx().logits(made().batch.images.numpy()),
+        floor=floor,
+        note="literal: the same network in torch; ours: onnxruntime on as many threads; floor: the backbone in torch",
+        items=sizes.batch,
+        skip=f"{' and '.join(missing)} not installed" if missing else "",
+    )

@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from sarb.calibrate import Calibration, calibrate, load_calibration
+    from sarb.complete import Filled, complete
     from sarb.data import DATASETS, Data, Dataset, load
     from sarb.errors import ConfigError, DataError, ImageError, SarbError, StageError
+    from sarb.explain import Explanation, explain
+    from sarb.export import export
     from sarb.labels import LabelMatrix, Targets
     from sarb.model import Model, load_model
     from sarb.predict import evaluate, predict
@@ -25,12 +29,17 @@ if TYPE_CHECKING:
     from sarb.report import Report
     from sarb.rows import ROWS
     from sarb.scores import Scores
+    from sarb.suggest import Suggestions, suggest
     from sarb.train import fit
 
 # Nothing below is imported before it is used, so that `import sarb` and `sarb --help` load no torch.
 _HOME = {
+    "sarb.calibrate": ("Calibration", "calibrate", "load_calibration"),
+    "sarb.complete": ("Filled", "complete"),
     "sarb.data": ("DATASETS", "Data", "Dataset", "load"),
     "sarb.errors": ("ConfigError", "DataError", "ImageError", "SarbError", "StageError"),
+    "sarb.explain": ("Explanation", "explain"),
+    "sarb.export": ("export",),
     "sarb.labels": ("LabelMatrix", "Targets"),
     "sarb.model": ("Model", "load_model"),
     "sarb.predict": ("evaluate", "predict"),
@@ -38,6 +47,7 @@ _HOME = {
     "sarb.report": ("Report",),
     "sarb.rows": ("ROWS",),
     "sarb.scores": ("Scores",),
+    "sarb.suggest": ("Suggestions", "suggest"),
     "sarb.train": ("fit",),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
@@ -48,10 +58,13 @@ __all__ = [
     "METHODS",
     "NETWORKS",
     "ROWS",
+    "Calibration",
     "ConfigError",
     "Data",
     "DataError",
     "Dataset",
+    "Explanation",
+    "Filled",
     "ImageError",
     "LabelMatrix",
     "Model",
@@ -59,13 +72,20 @@ __all__ = [
     "SarbError",
     "Scores",
     "StageError",
+    "Suggestions",
     "Targets",
     "__version__",
+    "calibrate",
+    "complete",
     "evaluate",
+    "explain",
+    "export",
     "fit",
     "load",
+    "load_calibration",
     "load_model",
     "predict",
+    "suggest",
 ]
 
 

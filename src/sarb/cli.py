@@ -16,7 +16,11 @@ from sarb import __version__
 from sarb.cli_bench import bench
 from sarb.cli_common import Json, Options, examples, pairs
 from sarb.cli_data import data_app
+from sarb.cli_labels import CALIBRATE, COMPLETE, SUGGEST, calibrate, complete, suggest
+from sarb.cli_model import explain, export
 from sarb.cli_reproduce import EPILOG, reproduce
+from sarb.cli_serve import EPILOG as SERVE_EXAMPLES
+from sarb.cli_serve import serve
 from sarb.errors import ConfigError, SarbError, unknown_name
 
 app = typer.Typer(
@@ -30,7 +34,18 @@ app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 app.command(epilog=EPILOG)(reproduce)
+app.command(epilog=SERVE_EXAMPLES)(serve)
+app.command(epilog=CALIBRATE)(calibrate)
+app.command(epilog=COMPLETE)(complete)
+app.command(epilog=SUGGEST)(suggest)
 app.command(epilog=examples("sarb bench --only decouple graph", "sarb bench --quick"))(bench)
+
+app.command(
+    epilog=examples(
+        "sarb explain runs/demo photo.jpg --category dog --out dog.png", "sarb explain runs/demo photo.jpg --json"
+    )
+)(explain)
+app.command(epilog=examples("sarb export runs/demo model.onnx", "sarb export runs/demo model.pt2"))(export)
 
 Run = Annotated[Path, typer.Argument(help="Run folder or model folder.", metavar="RUN")]
 Batch = Annotated[int, typer.Option(help="Images per step.")]
@@ -150,12 +165,19 @@ def evaluate(
 
 @app.command(
     epilog=examples(
-        "sarb predict runs/demo photo.jpg", "sarb predict runs/demo photos/ --out predictions.csv --threshold 0.5"
+        "sarb predict runs/demo photo.jpg",
+        "sarb predict runs/demo photos/ --out predictions.csv --threshold 0.5",
+        "sarb predict --onnx model.onnx photo.jpg",
     )
 )
 def predict(
-    run: Run,
-    images: Annotated[list[Path], typer.Argument(help="Image files or folders.", metavar="IMAGES...")],
+    run: Annotated[Path, typer.Argument(help="Run folder or model folder; not with --onnx.", metavar="[RUN]")],
+    images: Annotated[
+        list[Path] | None, typer.Argument(help="Image files or folders.", metavar="IMAGES...", show_default=False)
+    ] = None,
+    onnx: Annotated[
+        Path | None, typer.Option(help="Use this exported model, without torch, instead of RUN.", metavar="FILE")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="CSV to write.", metavar="FILE")] = None,
     top_k: Annotated[int | None, typer.Option(help="Only the K most probable labels.", min=1)] = None,
     threshold: Annotated[float | None, typer.Option(help="Only labels at least so probable.", min=0, max=1)] = None,
@@ -166,7 +188,13 @@ def predict(
     """Label images."""
     from sarb.session import predict_session
 
-    skipped = predict_session(run, images, out, top_k, threshold, as_json, batch_size=batch_size, workers=workers)
+    given = list(images or [])
+    given = [run, *given] if onnx is not None else given
+    if not given:
+        raise ConfigError([f"predict: no image given after the model {run}"])
+    skipped = predict_session(
+        run, given, out, top_k, threshold, as_json, onnx=onnx, batch_size=batch_size, workers=workers
+    )
     if skipped:
         raise typer.Exit(3)
 

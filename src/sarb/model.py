@@ -40,6 +40,7 @@ class Model:
 
     def __init__(self, network: Network, categories: Sequence[str], config: Mapping[str, Any]) -> None:
         self.network, self.categories, self.config = network, tuple(categories), dict(config)
+        self.folder: Path | None = None  # where it is on disk, with its card and thresholds
 
     def __repr__(self) -> str:
         return (
@@ -77,6 +78,7 @@ class Model:
             _replace_folder(partial, folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+        self.folder = folder
         return folder
 
     @classmethod
@@ -94,7 +96,26 @@ class Model:
             raise SarbError(
                 f"{folder / 'model.safetensors'}: does not fit its config.json: {str(error).splitlines()[0]}"
             ) from error
-        return cls(network.eval(), categories, config)
+        model = cls(network.eval(), categories, config)
+        model.folder = folder
+        return model
+
+    def save_pretrained(self, folder: str | Path, **options: Any) -> Path:
+        """See :func:`sarb.hub.save_pretrained`."""
+        from sarb.hub import save_pretrained
+
+        return save_pretrained(self, folder, **options)
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path) -> Model:
+        """Load a model folder, a run folder, or ``owner/name`` from the Hugging Face hub: :func:`load_model`."""
+        return load_model(name)
+
+    def push_to_hub(self, repo: str, **options: Any) -> str:
+        """See :func:`sarb.hub.push_to_hub`."""
+        from sarb.hub import push_to_hub
+
+        return push_to_hub(self, repo, **options)
 
 
 def _replace_folder(source: Path, target: Path) -> None:
@@ -158,18 +179,26 @@ def new_model(labels: LabelMatrix, settings: Settings, talk: Progress) -> Model:
 
 
 def load_model(path: str | Path) -> Model:
-    """Load a run folder (its last model) or a model folder.
+    """Load a run folder (its last model), a model folder, or a model of the Hugging Face hub.
+
+    Args:
+        path: a folder, or ``owner/name`` (``owner/name@revision``; ``hf:owner/name`` leaves no doubt). A name is looked
+            up on the hub only if there is no such folder here, and no folder ``owner`` either.
 
     >>> load_model("no/such/run")  # doctest: +SKIP
     """
-    path = Path(path)
+    from sarb.hub import download, hub_id, missing
+
+    name, path = path, Path(path)
+    if not path.exists():
+        if not hub_id(name):
+            raise missing(path)
+        path = download(name)
     for folder in (path, path / "model"):
         if (folder / "model.safetensors").is_file() and (folder / "config.json").is_file():
             return Model.load(folder)
-    if not path.exists():
-        raise SarbError(f"{path}: no such run or model folder")
     raise SarbError(
-        f"{path}: not a run or model folder (expected model/model.safetensors or model.safetensors with config.json)"
+        f"{name}: not a run or model folder (expected model/model.safetensors or model.safetensors with config.json)"
     )
 
 

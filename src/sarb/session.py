@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sarb.calibrate import load_calibration
 from sarb.errors import ConfigError, ImageError, SarbError, check_share, unknown_name
 from sarb.files import atomic_write, read_json, write_json
 from sarb.labels import LabelMatrix
 from sarb.registry import BACKBONES, METHODS, NETWORKS
 from sarb.report import Report, write_report
 from sarb.rows import ROWS, Row
+from sarb.scores import Scores
 
 #: settings that have a flag of their own
 FLAGS = ("method", "network", "backbone", "epochs", "batch_size", "lr", "image_size", "seed", "words", "patience")
@@ -78,6 +80,10 @@ def train_session(
         data.train, recipe=recipe, out=folder, valid=data.valid if valid is None else valid, init=init, resume=resume,
         progress=not quiet, record=record, **options,
     )  # fmt: skip
+    if PartialState().is_main_process:
+        from sarb.session_labels import calibrate_validation
+
+        calibrate_validation(folder, model, data.train, data.valid if valid is None else valid, _was_cached(folder))
     if not PartialState().is_main_process:  # started by torchrun: the first process tests and reports for all
         raise SystemExit(0)
     return folder, finish(folder, model, data.test, cache=_was_cached(folder), page=page)
@@ -114,6 +120,7 @@ def finish(folder: Path, model: Any, test: Any, cache: bool = False, page: bool 
     """Test the last model (and the best on validation, if there is one), write scores, metrics and report."""
     from sarb.model import load_model
     from sarb.predict import match_categories, predict, readable
+    from sarb.report.card import write_card
     from sarb.run import read_errors, write_errors
 
     whole, skipped = match_categories(model, test), list[tuple[str, str]]()
@@ -134,6 +141,7 @@ def finish(folder: Path, model: Any, test: Any, cache: bool = False, page: bool 
         folder / "test_labels.npz"
     )
     write_json(folder / "metrics.json", metrics)
+    write_card(folder, model)
     report.to_csv(folder / "per_category.csv")
     if page:
         write_report(folder)
@@ -198,25 +206,34 @@ def predict_session(
     top_k: int | None,
     threshold: float | None,
     as_json: bool,
+    onnx: Path | None = None,
     **options: Any,
 ) -> list[tuple[str, str]]:
-    """Everything behind ``sarb predict``; returns the images that could not be read."""
+    """Everything behind ``sarb predict``; returns the images that could not be read.
+
+    Where the run is calibrated, probabilities are; without ``top_k`` and ``threshold`` its own thresholds decide.
+    """
+    from sarb.complete_formats import both_csv
     from sarb.data.images import find_images
-    from sarb.model import load_model
-    from sarb.predict import predict
 
     files = find_images(images)
     skipped: list[tuple[str, str]] = []
-    scores = predict(load_model(run), files, progress=len(files) > 1, skipped=skipped, **options)
+    scores = _score(run, onnx, files, progress=len(files) > 1, skipped=skipped, **options)
     if not len(scores):
         raise ImageError("\n".join(reason for _, reason in skipped))
-    if out is not None:
+    raw, calibration = scores, load_calibration(run) if onnx is None else None
+    scores = calibration.scores(raw) if calibration is not None else raw
+    if out is not None and calibration is not None and (top_k is not None or threshold is not None):
+        both_csv(raw, scores, out, top_k, threshold)
+    elif out is not None:
         scores.to_csv(out, top_k=top_k, threshold=threshold)
     list_skipped(skipped, out.with_name(out.name + ".errors.csv") if out is not None else None)
     chosen = [
         [(label, p) for label, p in ranked[:top_k] if p >= (threshold or 0)]
         for ranked in scores.top(len(scores.categories) if threshold is not None else (top_k or 5))
     ]
+    if calibration is not None and top_k is None and threshold is None:
+        chosen = calibration.decided(raw)
     if as_json:
         rows = [{"file_name": path, "labels": dict(found)} for path, found in zip(scores.paths, chosen, strict=True)]
         print(json.dumps(rows, indent=2, ensure_ascii=False))
@@ -226,6 +243,18 @@ def predict_session(
     else:
         print(f"{len(scores):,} images labelled in {out}", file=sys.stderr)
     return skipped
+
+
+def _score(run: Path, onnx: Path | None, files: Sequence[Path], *, workers: int = 0, **options: Any) -> Scores:
+    """Scores of a model, or of an exported one, which must not load torch."""
+    if onnx is not None:
+        from sarb.onnx_model import OnnxModel
+
+        return OnnxModel(onnx).predict(files, **options)
+    from sarb.model import load_model
+    from sarb.predict import predict
+
+    return predict(load_model(run), files, workers=workers, **options)
 
 
 def list_skipped(skipped: Sequence[tuple[str, str]], path: Path | None = None) -> None:

@@ -12,7 +12,8 @@ from tests.report.conftest import fill_run
 
 HEADINGS = [
     "Decisions", "What was trained", "How it learned", "Category by category", "Precision and recall",
-    "What appears together", "Sample predictions", "What the numbers mean", "Full configuration",
+    "Can the probabilities be trusted?", "What appears together", "Sample predictions",
+    "What the numbers mean", "Full configuration",
 ]  # fmt: skip
 PICTURES = {
     "loss", "validation", "alpha_beta", "completed", "per_category_ap", "precision_recall", "cooccurrence", "samples",

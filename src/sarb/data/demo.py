@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sarb.data.dataset import Data
-from sarb.data.demo_scene import draw_scene
+from sarb.data.demo_scene import Box, draw_scene, object_boxes, plan_scene
 from sarb.data.demo_things import CATEGORIES
 from sarb.data.table import load_table
 from sarb.errors import ConfigError
@@ -96,6 +96,17 @@ def load_demo(train: int = 1200, test: int = 600, seed: int = 0, size: int = 160
         name="demo",
         notes={**data.notes, **settings._asdict(), "version": VERSION},
     )
+
+
+def demo_boxes(data: Data, split: str = "test", count: int | None = None) -> list[list[tuple[str, Box]]]:
+    """Where the objects of the first ``count`` pictures of a split are: (category, box in pixels) of each picture.
+
+    The pictures are planned anew from the seed, without being drawn; no file is read or written.
+    """
+    settings = Settings(*(int(data.notes[name]) for name in Settings._fields))
+    indices = [index for _, part, index in settings.pictures() if part == split][:count]
+    planned = (plan_scene(settings.seed, index, settings.size) for index in indices)
+    return [object_boxes(scene.placed, settings.size) for scene in planned]
 
 
 def _build(folder: Path, settings: Settings, processes: int) -> None:

@@ -23,6 +23,10 @@ SYMBOL_SHARE = 0.12  # objects drawn as a printed symbol, where their category h
 SHADOW = [round(alpha * 0.3) for alpha in range(256)]
 
 
+#: left, top, right, bottom in pixels; right and bottom are outside
+Box = tuple[int, int, int, int]
+
+
 class Placed(NamedTuple):
     """A drawn object: RGBA ``patch`` with its upper left corner at (left, top); clutter has no category."""
 
@@ -195,8 +199,17 @@ def light(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     return Image.fromarray((pixels * 255).clip(0, 255).astype(np.uint8))
 
 
-def draw_scene(seed: int, index: int, size: int) -> tuple[Image.Image, set[str], str]:
-    """Draw picture ``index`` of the set ``seed``: RGB image, the categories present, the theme.
+class Scene(NamedTuple):
+    """A scene before the light falls on it, and the generator that goes on from there."""
+
+    theme: str
+    background: Image.Image
+    placed: list[Placed]
+    rng: np.random.Generator
+
+
+def plan_scene(seed: int, index: int, size: int) -> Scene:
+    """Choose and place everything of picture ``index`` of the set ``seed``.
 
     The generator depends on (seed, index) only, so pictures may be drawn in any order by any process.
     """
@@ -205,5 +218,22 @@ def draw_scene(seed: int, index: int, size: int) -> tuple[Image.Image, set[str],
     name = names[int(rng.choice(len(names), p=[THEMES[name].share for name in names]))]
     horizon = float(rng.uniform(*THEMES[name].horizon))
     background = draw_background(THEMES[name], horizon, size, rng)
-    placed = furnish(THEMES[name], horizon, background, rng)
-    return light(compose(background, placed), rng), present_categories(placed, size), name
+    return Scene(name, background, furnish(THEMES[name], horizon, background, rng), rng)
+
+
+def draw_scene(seed: int, index: int, size: int) -> tuple[Image.Image, set[str], str]:
+    """Draw picture ``index`` of the set ``seed``: RGB image, the categories present, the theme."""
+    theme, background, placed, rng = plan_scene(seed, index, size)
+    return light(compose(background, placed), rng), present_categories(placed, size), theme
+
+
+def object_boxes(placed: Sequence[Placed], size: int) -> list[tuple[str, Box]]:
+    """Category and box of every object of which enough is seen, cut at the edges of the picture."""
+    boxes = []
+    for item, share in zip(placed, visible_shares(placed, size), strict=True):
+        drawn = item.patch.getchannel("A").getbbox()
+        if item.category and share >= LEAST_VISIBLE and drawn is not None:
+            left, top, right, bottom = drawn
+            across, down = (max(0, item.left + left), item.left + right), (max(0, item.top + top), item.top + bottom)
+            boxes.append((item.category, (across[0], down[0], min(size, across[1]), min(size, down[1]))))
+    return boxes

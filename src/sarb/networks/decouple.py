@@ -37,7 +37,7 @@ class SemanticDecoupling(nn.Module):
         direction = self.joint.weight.T @ self.score.weight[0]  # v, (hidden,)
         scores = joint_scores(image.flatten(0, 1), word, direction)  # (C, B·P)
         attention = scores.view(len(words), *image.shape[:2]).transpose(0, 1).softmax(-1)
-        return attention.reshape(len(maps), len(words), *maps.shape[2:])
+        return attention.reshape(maps.shape[0], len(words), *maps.shape[2:])  # len() would fix an exported batch
 
     def forward(self, maps: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """Maps (B, D, H, W), words (C, W) -> representations (B, C, D), attention (B, C, H, W)."""

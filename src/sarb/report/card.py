@@ -1,52 +1,170 @@
-"""The model card: what a model is, what it was trained on, and its limits."""
+"""The model card: what a model is, what it was trained on, how good it is, its limits and its licence."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sarb.errors import ConfigError
+from sarb.files import atomic_write, read_json
 from sarb.labels import LabelMatrix
 
 if TYPE_CHECKING:
     from sarb.model import Model
 
+#: figures shown in the card, and what they are
+FIGURES = {
+    "mAP": "mean average precision", "mAP_interpolated": "the same, interpolated as in the paper",
+    "OF1": "F1 over all labels", "CF1": "mean of the categories' F1",
+}  # fmt: skip
+#: below so many known positives a category is named among the limits
+FEW = 5
+UNSTATED = (
+    "not stated. The weights come from the training images and from the pre-trained backbone, whose licences may bind "
+    'you; state yours with `save_pretrained(…, license="…")`.'
+)
 
-def model_card(model: Model, settings: Mapping[str, Any], labels: LabelMatrix) -> str:
-    """Return the README of a model folder, in Markdown with the front matter of the Hugging Face hub."""
-    shown = model.categories[:50]
-    names = ", ".join(shown) + (f" and {len(model.categories) - 50} more" if len(model.categories) > 50 else "")
-    poor = [name for name, count in zip(labels.categories, labels.positives, strict=True) if count < 5]
-    limits = (
-        f"Fewer than five known positives: {', '.join(poor)}."
-        if poor
-        else "Every category had five known positives or more."
-    )
-    return f"""---
-library_name: sarb
-pipeline_tag: image-classification
-tags: [multi-label, partial-labels]
----
 
-# {settings["method"]} on {settings["network"]} / {settings["backbone"]}
+def model_card(
+    model: Model,
+    settings: Mapping[str, Any],
+    labels: LabelMatrix,
+    *,
+    data: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    license: str | None = None,
+) -> str:
+    """Return the README of a model folder, in Markdown with the front matter of the Hugging Face hub.
+
+    Args:
+        model: the model.
+        settings: of its training.
+        labels: what it was trained on.
+        data: the part ``data`` of a run's ``config.json``, for the name of the data.
+        metrics: content of ``metrics.json``; None before the test.
+        license: identifier, or None.
+    """
+    title = f"{settings['method']} on {settings['network']} / {settings['backbone']}"
+    name = str((data or {}).get("name") or "own data")  # not the source: a path of the user's is not for the hub
+    return f"""{front_matter(title, license, name, metrics)}
+# {title}
 
 Multi-label image recogniser for {len(model.categories)} categories, trained with
 [sarb](https://pypi.org/project/sarb/) from partial labels.
 
-```python
-import sarb
-model = sarb.load_model("THIS FOLDER")
-print(sarb.predict(model, ["photo.jpg"]).top(3))
-```
+{_use()}
+## Data
 
 | | |
 |---|---|
+| data | {name} |
 | images trained on | {len(labels):,} |
 | known labels | {100 * labels.known_share:.1f} % of {labels.values.size:,} |
 | known positives per category | {int(labels.positives.min())} to {int(labels.positives.max())} |
 | input | {settings["image_size"]} × {settings["image_size"]} pixels, squashed to a square |
 | epochs, seed | {settings["epochs"]}, {settings["seed"]} |
 
-**Categories:** {names}.
+**Categories:** {_names(model)}.
 
-**Limits:** probabilities are not calibrated; the model knows nothing outside its categories. {limits}
+## Metrics
+
+{_metrics(metrics)}
+
+## Limits
+
+Probabilities are calibrated only where `thresholds.json` says so; the model knows nothing outside its categories.
+{_poor(labels)}
+
+## Licence
+
+{license or UNSTATED}
 """
+
+
+def short_card(model: Model) -> str:
+    """The card of a model of which nothing but itself is known."""
+    title = f"{model.config['network']} / {model.config['backbone']}"
+    return f"""{front_matter(title, None, None, None)}
+# {title}
+
+Multi-label image recogniser for {len(model.categories)} categories: {_names(model)}.
+
+{_use()}
+## Data, metrics, limits
+
+Not recorded.
+
+## Licence
+
+{UNSTATED}
+"""
+
+
+def front_matter(title: str, license: str | None, data: str | None, metrics: Mapping[str, Any] | None) -> str:
+    """The YAML header; JSON values are YAML, so any name is safe in it."""
+    found = {name: metrics[name] for name in FIGURES if metrics and metrics.get(name) is not None}
+    fields: dict[str, Any] = {
+        "license": license or "unknown",
+        "library_name": "sarb",
+        "pipeline_tag": "image-classification",
+        "tags": ["multi-label", "partial-labels", "sarb"],
+        "metrics": list(found) or ["mAP"],
+    }
+    if data is not None:
+        fields["datasets"] = [data]
+    if found:
+        entries = [{"type": name, "value": round(value, 2), "name": FIGURES[name]} for name, value in found.items()]
+        task = {"type": "image-classification", "name": "multi-label image classification"}
+        result = {"task": task, "dataset": {"type": "image", "name": data or "own data"}, "metrics": entries}
+        fields["model-index"] = [{"name": title, "results": [result]}]
+    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items()]
+    return "\n".join(["---", *lines, "---", ""])
+
+
+def with_license(card: str, license: str) -> str:
+    """Put a licence into a card, in the header and under its heading."""
+    if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", license):
+        raise ConfigError([f"license is an identifier such as apache-2.0 or cc-by-4.0, got '{license}'"])
+    card = re.sub(r"^license: .*$", f'license: "{license}"', card, count=1, flags=re.M)
+    return re.sub(r"(^## Licence\n\n).*?(?=\n\n## |\Z)", rf"\g<1>{license}\n", card, count=1, flags=re.M | re.S)
+
+
+def write_card(folder: Path, model: Model) -> None:
+    """Write the card of a run's model anew, with what the test has found."""
+    config, labels = read_json(folder / "config.json"), LabelMatrix.load(folder / "labels.npz")
+    metrics = read_json(folder / "metrics.json") if (folder / "metrics.json").is_file() else None
+    text = model_card(model, config["settings"], labels, data=config.get("data"), metrics=metrics)
+    with atomic_write(folder / "model" / "README.md") as file:
+        file.write(text)
+
+
+def _use() -> str:
+    return """```python
+import sarb
+model = sarb.load_model("THIS FOLDER")
+print(sarb.predict(model, ["photo.jpg"]).top(3))
+```
+"""
+
+
+def _names(model: Model) -> str:
+    more = f" and {len(model.categories) - 50} more" if len(model.categories) > 50 else ""
+    return ", ".join(model.categories[:50]) + more
+
+
+def _metrics(metrics: Mapping[str, Any] | None) -> str:
+    found = {name: metrics[name] for name in FIGURES if metrics and metrics.get(name) is not None}
+    if not found:
+        return "Not tested."
+    lines = [f"| {name} | {value:.1f} | {FIGURES[name]} |" for name, value in found.items()]
+    return "\n".join(["On the test images, in percent, known labels only:", "", "| | | |", "|---|---|---|", *lines])
+
+
+def _poor(labels: LabelMatrix) -> str:
+    poor = [name for name, count in zip(labels.categories, labels.positives, strict=True) if count < FEW]
+    if not poor:
+        return "Every category had five known positives or more."
+    return f"Fewer than five known positives: {', '.join(poor)}."

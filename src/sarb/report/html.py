@@ -45,6 +45,7 @@ def write_report(run_dir: str | Path) -> Path:
         ("learned", "How it learned", sections.learned_section(run)),
         ("categories", "Category by category", sections.categories_section(run, report)),
         ("curves", "Precision and recall", sections.curves_section(run, report)),
+        ("calibration", "Can the probabilities be trusted?", sections.calibration_section(run)),
         ("together", "What appears together", sections.together_section(run)),
         ("samples", "Sample predictions", sections.samples_section(run)),
         ("meaning", "What the numbers mean", _meaning()),

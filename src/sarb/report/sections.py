@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sarb.calibrate import load_calibration
 from sarb.report import curves, page, plots, samples
 from sarb.report.folder import RunFolder
+from sarb.report.reliability import reliability
 from sarb.report.report import Report, number, ranked
 from sarb.report.style import Theme, write_png
 
@@ -73,6 +75,44 @@ def curves_section(run: RunFolder, report: Report | None) -> str:
         "Precision against recall", "All entries pooled, the mean of the categories, and the best (solid) and worst "
         "(dashed) categories. Thin grey lines join points of equal F1.",
     )  # fmt: skip
+
+
+def calibration_section(run: RunFolder) -> str:
+    """Reliability plot, calibration error and thresholds, from ``thresholds.json``."""
+    found = load_calibration(run.path)
+    if found is None:
+        text = (
+            "The probabilities are not calibrated: there is no thresholds.json in the folder. 'sarb calibrate' makes "
+        )
+        return page.paragraph(text + "it, and so does a training with validation images.", "absent")
+    tables = found.figures.get("reliability", {})
+    picture = _plot(
+        run, "reliability", lambda theme: reliability(tables, theme=theme), "Reliability plot",
+        "Of the held-out labels with about this probability, the share that is present. On the dashed line a "
+        "probability means what it says. A dot is a bin of equally many labels; both axes are square roots.",
+    )  # fmt: skip
+    names = {"before": "the network's own", "after": "calibrated", "base_rate": "only the category's share"}
+    errors, squares = found.figures.get("calibration_error", {}), found.figures.get("brier_score", {})
+    rows = [
+        [page.cell(name), page.cell(f"{errors[kind]:.4f}"), page.cell(f"{squares[kind]:.4f}")]
+        for kind, name in names.items() if kind in errors and kind in squares
+    ]  # fmt: skip
+    positives, negatives = found.counts.sum(2)
+    each = [
+        [page.cell(name), *(page.cell(text, value) for text, value in (
+            (f"{found.thresholds[place]:.3f}", float(found.thresholds[place])),
+            (f"{positives[place]:,}", float(positives[place])), (f"{negatives[place]:,}", float(negatives[place]))))]
+        for place, name in enumerate(found.categories)
+    ]  # fmt: skip
+    said = f"Fitted ({found.method}) on {found.source}. Both numbers are means over categories, lower is better, and "
+    said += (
+        "measured on labels that the fit had not seen: the class-wise calibration error with bins of equal mass, and "
+    )
+    said += "the Brier score."
+    listing = page.table(["category", "present from", "held-out present", "held-out absent"], each, sortable=True)
+    listing = listing.replace('"scroll"', '"scroll tall"', 1)
+    table = page.table(["probabilities", "calibration error", "Brier score"], rows)
+    return page.paragraph(said) + table + picture + page.details("Threshold of every category (best F1)", listing)
 
 
 def together_section(run: RunFolder) -> str:

@@ -1,0 +1,105 @@
+"""The FastAPI application: the page, what it needs to know, and the routes of *Try* and *Review*."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import FileResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel
+
+from sarb import __version__
+from sarb.errors import ImageError, SarbError
+from sarb.serve.api_review import review_routes
+from sarb.serve.api_try import try_routes
+from sarb.serve.desk import Desk, StaleError
+from sarb.serve.guard import MAX_UPLOAD, Guard
+from sarb.serve.journal import SaveError
+from sarb.serve.pictures import Pictures
+from sarb.serve.recogniser import Recogniser
+
+STATIC = Path(str(resources.files("sarb.serve").joinpath("static")))
+
+
+class Info(BaseModel):
+    """What is served."""
+
+    name: str
+    model: str
+    version: str
+    categories: list[str]
+    calibrated: bool
+    review: bool
+    report: bool
+    max_upload: int
+
+
+def create_app(
+    run: Path, recogniser: Recogniser, desk: Desk | None = None, *, host: str = "127.0.0.1", limit: int = MAX_UPLOAD
+) -> FastAPI:
+    """Make the application.
+
+    Args:
+        run: run or model folder; its ``report.html`` is shown, if there is one.
+        recogniser: the model.
+        desk: the review, if labels are given; closed when the application ends.
+        host: what the server listens on, see :mod:`sarb.serve.guard`.
+        limit: bytes that one request may have.
+    """
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        if desk is not None:
+            desk.close()
+
+    # the usual /docs page loads its script from a CDN; this server sends nobody anywhere
+    app = FastAPI(title="sarb", version=__version__, docs_url=None, redoc_url=None, lifespan=life)
+    app.add_middleware(Guard, host=host, limit=limit)
+    for kind, status in ((SarbError, 400), (ImageError, 422), (StaleError, 409), (SaveError, 507)):
+        app.add_exception_handler(kind, _told(status))
+    _page_routes(app, run.resolve(), recogniser, desk, limit)
+    app.include_router(try_routes(recogniser))
+    if desk is not None:
+        # columns of the labels may stand in another order than those of the model, so the heat maps are put in order
+        app.include_router(review_routes(desk, Pictures(desk.table.files, recogniser, desk.categories)))
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    return app
+
+
+def _page_routes(app: FastAPI, run: Path, recogniser: Recogniser, desk: Desk | None, limit: int) -> None:
+    report = run / "report.html"
+
+    @app.get("/", include_in_schema=False)
+    def page() -> FileResponse:
+        return FileResponse(STATIC / "index.html")
+
+    @app.get("/api/info", tags=["page"])
+    def info() -> Info:
+        """What is served: the model, its categories, and which parts of the page there are."""
+        return Info(
+            name=run.name, model=repr(recogniser.model), version=__version__, categories=list(recogniser.categories),
+            calibrated=recogniser.calibration is not None, review=desk is not None, report=report.is_file(),
+            max_upload=limit,
+        )  # fmt: skip
+
+    @app.get("/report", tags=["page"], response_class=FileResponse)
+    def show_report() -> FileResponse:
+        """The run's report."""
+        if not report.is_file():
+            raise HTTPException(404, f"{run.name} has no report; 'sarb report RUN' writes one")
+        return FileResponse(report, media_type="text/html")
+
+
+def _told(status: int) -> Any:
+    """An error of the user's becomes one line."""
+
+    async def handler(_: Request, error: Exception) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, status_code=status)
+
+    return handler

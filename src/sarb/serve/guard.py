@@ -1,0 +1,135 @@
+"""What is refused before any route is reached, and what every answer carries.
+
+The server has no password: it trusts whoever can reach it. A browser can be made to reach it by any page that its user
+visits, so requests of other origins, and of names that do not belong to this server (DNS rebinding), are refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import socket
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+#: bytes of one request
+MAX_UPLOAD = 64 * 1024 * 1024
+POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+#: the report has its style, script and pictures inside, and needs nothing else; it gets an origin of its own
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts allow-popups"
+)
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+class Guard:
+    """ASGI middleware around the application.
+
+    Args:
+        app: the application.
+        host: what the server listens on.
+        limit: bytes that one request may have.
+    """
+
+    def __init__(self, app: ASGIApp, host: str = "127.0.0.1", limit: int = MAX_UPLOAD) -> None:
+        self.app, self.host, self.limit = app, host, limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a request, count what it sends, add headers to the answer."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        refused = self._refusal(scope, Headers(scope=scope))
+        if refused is not None:
+            await _refuse(*refused, _secured(scope, send))
+        else:
+            await self.app(scope, self._counted(receive), _secured(scope, send))
+
+    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+        """Status and reason of a refusal."""
+        host = headers.get("host", "")
+        if not known_host(host, self.host):
+            return 421, f"'{host}' is not a name of this server"
+        origin = headers.get("origin")
+        if origin is not None and origin != f"{scope['scheme']}://{host}":
+            return 403, f"requests from '{origin}' are refused"
+        if scope["path"].startswith("/api") and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+            return 403, "requests from other sites are refused"
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self.limit:
+            return 413, self._too_large()
+        return None
+
+    def _too_large(self) -> str:
+        return f"too large: at most {self.limit / 1024 / 1024:g} MB at once"
+
+    def _counted(self, receive: Receive) -> Receive:
+        """A sender may leave out the length, or lie about it."""
+        total = 0
+
+        async def counting() -> Message:
+            nonlocal total
+            message = await receive()
+            total += len(message.get("body", b""))
+            if total > self.limit:
+                raise HTTPException(413, self._too_large())
+            return message
+
+        return counting
+
+
+def known_host(header: str, listening: str) -> bool:
+    """Whether a ``Host`` header can be meant for a server that listens on ``listening``.
+
+    An address is fine, since only a name can be made to point somewhere else; but a server on loopback has only
+    loopback addresses.
+    """
+    try:
+        name = (urlsplit(f"//{header}").hostname or "").lower()
+    except ValueError:
+        return False
+    if name in ("localhost", listening.lower()):
+        return True
+    loopback = listening == "localhost" or (_is_address(listening) and ipaddress.ip_address(listening).is_loopback)
+    if _is_address(name):
+        return not loopback or ipaddress.ip_address(name).is_loopback
+    return not loopback and name in (socket.gethostname().lower(), socket.getfqdn().lower())
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _secured(scope: Scope, send: Send) -> Send:
+    """Add the headers that every answer has."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers["content-security-policy"] = REPORT_POLICY if scope["path"] == "/report" else POLICY
+            headers.setdefault("cache-control", "no-store")
+        await send(message)
+
+    return sending
+
+
+async def _refuse(status: int, reason: str, send: Send) -> None:
+    body = json.dumps({"detail": reason}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,66 @@
+"""Pictures for the page: upright, small enough for a screen, in a format every browser shows."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL.Image import Image
+
+from sarb.data.images import decode
+from sarb.serve.recogniser import Recogniser, Seen
+
+#: longest side on the page, and how many pictures are remembered
+SIDE, REMEMBERED = 1024, 64
+
+
+def to_jpeg(picture: Image, side: int = SIDE) -> bytes:
+    """Return a picture as JPEG, no side longer than ``side``."""
+    small = picture.copy()
+    small.thumbnail((side, side))
+    buffer = io.BytesIO()
+    small.save(buffer, "JPEG", quality=88)
+    return buffer.getvalue()
+
+
+class Pictures:
+    """The pictures of a table by row, and what the model sees in them; the last ones are remembered.
+
+    There is no way to name a file: a request can ask for row 0 to N − 1 and nothing else.
+
+    Args:
+        files: N files.
+        recogniser: the model.
+        categories: C names in the order of the table, which need not be that of the model.
+    """
+
+    def __init__(self, files: Sequence[Path], recogniser: Recogniser, categories: Sequence[str]) -> None:
+        self._files, self._recogniser = files, recogniser
+        self._columns = [recogniser.categories.index(name) for name in categories]
+        self._seen: OrderedDict[int, tuple[bytes, Seen]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, row: int) -> tuple[bytes, Seen]:
+        """JPEG and what the model sees in it.
+
+        Raises:
+            ImageError: the file cannot be read.
+        """
+        with self._lock:
+            if row in self._seen:
+                self._seen.move_to_end(row)
+                return self._seen[row]
+        picture = decode(self._files[row])
+        seen = self._recogniser.look(picture)
+        found = to_jpeg(picture), Seen(seen.probabilities[self._columns], seen.heat[self._columns])
+        with self._lock:
+            self._seen[row] = found
+            while len(self._seen) > REMEMBERED:
+                self._seen.popitem(last=False)
+        return found

@@ -1,0 +1,71 @@
+"""The model card says what the run's own files say."""
+
+import numpy as np
+import pytest
+import yaml
+
+from sarb.errors import ConfigError
+from sarb.files import write_json
+from sarb.labels import LabelMatrix
+from sarb.report.card import model_card, short_card, with_license, write_card
+from tests.test_model import make
+
+SETTINGS = {"method": "sarb", "network": "ssgrl", "backbone": "tiny", "image_size": 64, "epochs": 3, "seed": 1}
+METRICS = {"mAP": 41.512, "OF1": 30.0, "CF1": None, "per_category": []}
+
+
+def labels():
+    values = np.full((40, 3), -1)
+    values[:10, 0], values[:2, 1], values[:, 2] = 1, 1, 0
+    return LabelMatrix(values, ["a", "b", 'c: "x"'])
+
+
+def header(card):
+    return yaml.safe_load(card.split("---\n")[1])
+
+
+def test_it_has_data_share_metrics_limits_and_licence():
+    card = model_card(
+        make(), SETTINGS, labels(), data={"name": "demo: 2", "source": "/home/me"}, metrics=METRICS, license="mit"
+    )
+    for text in (
+        "| data | demo: 2 |", "| images trained on | 40 |", "| known labels | 66.7 % of 120 |", "| mAP | 41.5 |",
+        "| OF1 | 30.0 |", 'Fewer than five known positives: b, c: "x".', "## Licence\n\nmit",
+    ):  # fmt: skip
+        assert text in card
+    assert "CF1 |" not in card and "/home/me" not in card
+    found = header(card)
+    assert (found["license"], found["datasets"], found["metrics"]) == ("mit", ["demo: 2"], ["mAP", "OF1"])
+    assert "partial-labels" in found["tags"]
+    (result,) = found["model-index"][0]["results"]
+    assert [(each["type"], each["value"]) for each in result["metrics"]] == [("mAP", 41.51), ("OF1", 30.0)]
+
+
+def test_before_the_test_there_are_no_metrics():
+    card = model_card(make(), SETTINGS, labels())
+    assert "Not tested." in card
+    assert "model-index" not in header(card)
+    assert header(card)["license"] == "unknown"
+
+
+@pytest.mark.parametrize("card", [model_card(make(), SETTINGS, labels(), metrics=METRICS), short_card(make())])
+def test_a_licence_is_put_in_both_places(card):
+    changed = with_license(card, "cc-by-4.0")
+    assert header(changed)["license"] == "cc-by-4.0"
+    assert changed.endswith("## Licence\n\ncc-by-4.0\n")
+    assert header(changed) | {"license": "unknown"} == header(card)
+    with pytest.raises(ConfigError):
+        with_license(card, 'x"\ny: z')
+
+
+def test_write_card_reads_the_run(tmp_path):
+    model = make(("a", "b", 'c: "x"'))
+    model.save(tmp_path / "model")
+    write_json(tmp_path / "config.json", {"settings": SETTINGS, "data": {"name": "mine"}})
+    labels().save(tmp_path / "labels.npz")
+    write_card(tmp_path, model)
+    assert "Not tested." in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    write_json(tmp_path / "metrics.json", METRICS)
+    write_card(tmp_path, model)
+    text = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert text == model_card(model, SETTINGS, labels(), data={"name": "mine"}, metrics=METRICS)

@@ -1,0 +1,25 @@
+from sarb.calibrate import calibrate
+from sarb.report.folder import RunFolder
+from sarb.report.reliability import reliability
+from sarb.report.sections import calibration_section
+from tests.made_scores import make
+from tests.report.conftest import fill_run
+
+PNG = b"\x89PNG"
+
+
+def test_draws_both_or_says_why_not():
+    rows = [(0.1, 0.05, 10), (0.8, 0.9, 10)]
+    both, one, none = (reliability(tables) for tables in ({"before": rows, "after": rows}, {"after": rows}, {}))
+    assert all(picture.startswith(PNG) for picture in (both, one, none)) and len({both, one, none}) == 3
+
+
+def test_section(tmp_path):
+    fill_run(tmp_path / "run")
+    assert "not calibrated" in calibration_section(RunFolder.read(tmp_path / "run"))
+    scores, labels, _, _ = make(200, [0.5, 0.5], [-1.0, 0.0])
+    found = calibrate(scores, labels, source="<the tests>")
+    found.save(tmp_path / "run" / "thresholds.json")
+    page = calibration_section(RunFolder.read(tmp_path / "run"))
+    assert f"{found.figures['calibration_error']['after']:.4f}" in page and "&lt;the tests&gt;" in page
+    assert "thing 1" in page and (tmp_path / "run/plots/reliability.png").read_bytes().startswith(PNG)
