@@ -268,7 +268,7 @@ def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Pat
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "SARB_CACHE": str(tmp_path / "cache")}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     deadline = time.monotonic() + 120
-    while not (tmp_path / "run" / "log.csv").exists() and time.monotonic() < deadline and process.poll() is None:
+    while not (tmp_path / "run" / "checkpoint").exists() and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     _, error = process.communicate(timeout=60)
