@@ -46,6 +46,7 @@ def train_session(
 
     from sarb.data import load, reader_name
     from sarb.memory import keep_freed_memory
+    from sarb.session_labels import calibrate_validation
     from sarb.settings import read_recipe, resolve, section
     from sarb.train import fit
 
@@ -80,13 +81,11 @@ def train_session(
         data.train, recipe=recipe, out=folder, valid=data.valid if valid is None else valid, init=init, resume=resume,
         progress=not quiet, record=record, **options,
     )  # fmt: skip
-    if PartialState().is_main_process:
-        from sarb.session_labels import calibrate_validation
-
-        calibrate_validation(folder, model, data.train, data.valid if valid is None else valid, _was_cached(folder))
     if not PartialState().is_main_process:  # started by torchrun: the first process tests and reports for all
         raise SystemExit(0)
-    return folder, finish(folder, model, data.test, cache=_was_cached(folder), page=page)
+    cached = _was_cached(folder)
+    calibrate_validation(folder, model, data.train, data.valid if valid is None else valid, cached)
+    return folder, finish(folder, model, data.test, cache=cached, page=page)
 
 
 def _command(

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -50,8 +49,9 @@ def test_every_task_is_run_once_whatever_fails(jobs, capsys):
 
 
 def test_two_jobs_run_at_the_same_time():
-    both = threading.Barrier(2, timeout=20)
-    run_grid(TASKS, lambda: Fake(lambda *_: {"line": both.wait()}), lambda *_: "", jobs=2)
+    both, answers = threading.Barrier(2, timeout=20), []
+    run_grid(TASKS, lambda: Fake(lambda *_: {"line": both.wait()}), lambda _, answer: answers.append(answer), jobs=2)
+    assert sorted(answer["line"] for answer in answers) == [0, 0, 0, 1, 1, 1], "each waited for the other"
 
 
 def test_an_interruption_stops_the_runners():
@@ -70,15 +70,15 @@ def test_an_interruption_stops_the_runners():
             runner.function = lambda self, number: {"line": 0} if number == 0 else {"line": self.stopped.wait(20)}
         return runner
 
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run_grid(TASKS, quick_then_wait, interrupt, jobs=2)
     assert all(runner.stopped.is_set() for runner in runners)
-    assert time.monotonic() - began < 15
 
 
 def test_no_tasks_no_runner():
-    run_grid([], lambda: pytest.fail("nothing to do"), lambda *_: "")
+    started = []
+    run_grid([], lambda: started.append(1), lambda *_: "")
+    assert not started
 
 
 def test_a_process_that_dies_is_an_error_and_the_next_task_gets_a_new_one(tmp_path, monkeypatch):
