@@ -31,6 +31,15 @@ def test_rows_are_divided_by_the_words():
     assert len(whole.test) == 0 and whole.valid is None and whole.train.line(0) is None and whole.notes == {}
 
 
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("birds.csv", "birds"), ("zoo/labels.csv", "zoo"), ("zoo/birds.csv", "birds"), ("/labels.csv", "labels")],
+)
+def test_a_file_name_that_says_nothing_gives_way_to_the_folder(file, name):
+    found = assemble(Problems(file), ["a"], np.array([[1]], np.int8), ["x"], root=".")
+    assert found.train.name == name
+
+
 def test_repeated_images_name_both_lines_and_say_what_differs():
     names = ["a", "b", "a", "./b", "c", "c"]
     rows = [[1, 0], [1, -1], [1, 1], [-1, 1], [0, 0], [0, 0]]

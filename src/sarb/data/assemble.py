@@ -25,6 +25,8 @@ SPLITS = {
     "train": "train", "training": "train", "test": "test", "testing": "test",
     "valid": "valid", "val": "valid", "validation": "valid", "dev": "valid",
 }  # fmt: skip
+#: names of files that say nothing; the data are then called as their folder
+ANYONES = ("labels", "metadata", "annotations", "train", "data")
 
 
 def assemble(
@@ -47,8 +49,9 @@ def assemble(
     _check_categories(problems, categories)
     problems.raise_any()
     path = Path(problems.source)
+    called = path.resolve().parent.name if path.stem in ANYONES else ""
     everything = Dataset(
-        LabelMatrix(values, categories, names), root, name or path.stem,
+        LabelMatrix(values, categories, names), root, name or called or path.stem,
         None if lines is None else np.asarray(lines, np.int64), path,
     )  # fmt: skip
     part = np.array(splits if splits is not None else [""] * len(names), dtype=str)
