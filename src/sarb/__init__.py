@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sarb.complete import Filled, complete
     from sarb.data import DATASETS, Data, Dataset, load
     from sarb.errors import ConfigError, DataError, ImageError, SarbError, StageError
+    from sarb.estimator import SarbClassifier
     from sarb.explain import Explanation, explain
     from sarb.export import export
     from sarb.labels import LabelMatrix, Targets
@@ -38,6 +39,7 @@ _HOME = {
     "sarb.complete": ("Filled", "complete"),
     "sarb.data": ("DATASETS", "Data", "Dataset", "load"),
     "sarb.errors": ("ConfigError", "DataError", "ImageError", "SarbError", "StageError"),
+    "sarb.estimator": ("SarbClassifier",),
     "sarb.explain": ("Explanation", "explain"),
     "sarb.export": ("export",),
     "sarb.labels": ("LabelMatrix", "Targets"),
@@ -69,6 +71,7 @@ __all__ = [
     "LabelMatrix",
     "Model",
     "Report",
+    "SarbClassifier",
     "SarbError",
     "Scores",
     "StageError",
