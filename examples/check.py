@@ -6,8 +6,8 @@ from PIL import Image
 
 from sarb.data.check import check
 
-folder = Path("check_me")
-folder.mkdir(exist_ok=True)
+folder = Path("runs/example-check")
+folder.mkdir(parents=True, exist_ok=True)
 for number, name in enumerate("abcd"):
     Image.new("RGB", (32, 32), (60 * number, 90, 120)).save(folder / f"{name}.png")
 rows = "file_name,split,cat,dog a.png,train,1,0 b.png,train,O,1 c.png,test,1, e.png,test,0,1 a.png,test,1,0"

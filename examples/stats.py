@@ -10,5 +10,5 @@ print(found)
 train = found.splits[0]
 print(f"{100 * train.known_share:.0f} % of the labels of {train.images} training images are known")
 print(f"an image has {train.mean_positives:.2f} known positives, an estimated {train.estimated_positives:.2f} in all")
-found.save("stats.json")
-print(found.save("stats.html", samples=12, seed=0))
+found.save("runs/example-stats/stats.json")
+print(found.save("runs/example-stats/stats.html", samples=12, seed=0))
