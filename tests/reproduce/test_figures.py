@@ -20,18 +20,23 @@ def solid(axes):
     return [line for line in axes.get_lines() if line.get_marker() == "o"]
 
 
-@pytest.mark.parametrize(("paper", "dashed"), [(None, 0), ("coco2014", 3 + 1)])
-def test_one_line_per_method_and_one_dashed_per_published(tmp_path, paper, dashed):
+@pytest.mark.parametrize("paper", [None, "coco2014"])
+def test_one_line_per_method_and_a_panel_for_the_published(tmp_path, paper):
     with style() as colours:
-        (axes,) = draw_shares(results(tmp_path, *SMALL), "hand", ROWS, "mAP", paper, colours).axes
-        assert len(solid(axes)) == 4
-        assert len([line for line in axes.get_lines() if line.get_linestyle() == "--"]) == dashed
-        legend = [text.get_text() for text in axes.get_legend().get_texts()]
-        assert legend == [*ROWS, *(["published, MS-COCO"] if paper else [])]
+        axes, *beside = draw_shares(results(tmp_path, *SMALL), "hand", ROWS, "mAP", paper, colours).axes
+        assert len(solid(axes)) == 4 and axes.get_title(loc="left") + axes.get_title() == "hand"
+        legend = [text.get_text() for text in (beside or [axes])[-1].get_legend().get_texts()]
+        assert legend == ROWS
         ours = solid(axes)[-1]
         assert ours.get_xdata().tolist() == [10, 50] and ours.get_ydata().tolist() == [52, 61]
         pooled = solid(axes)[2]
         assert 100 not in pooled.get_xdata(), "all labels known is no proportion of the figure"
+        assert len(beside) == (1 if paper else 0)
+        for panel in beside:  # the paper has no pooled row
+            assert [line.get_color() for line in solid(panel)] == [
+                solid(axes)[place].get_color() for place in (0, 1, 3)
+            ]
+            assert solid(panel)[-1].get_ydata()[0] == 71.2 and len(solid(panel)[-1].get_xdata()) == 9
 
 
 def test_png_and_pdf_are_written(tmp_path):

@@ -53,37 +53,39 @@ def share_figures(
 def draw_shares(
     results: Results, title: str, rows: Sequence[str], metric: str, paper: str | None, colours: Colours
 ) -> Figure:
-    """One line per method, with the deviation over seeds; published lines of the same colour, dashed."""
-    figure = new_figure(4.3, 7.6)
-    axes = figure.subplots()
+    """One line per method, with the deviation over seeds; published lines have a panel and a scale of their own."""
+    figure = new_figure(4.3, 10.4 if paper else 7.6)
+    panels = figure.subplots(1, 2 if paper else 1, squeeze=False)[0]
+    axes, shown = panels[0], published.ALL_NINE if paper else results.shares(rows)
     for row in rows:
         colour = _colour(row, rows, colours)
+        thick, height = (2.6, 3) if row == OURS else (1.5, 2)
+        if paper:
+            _published_line(panels[1], paper, row, metric, color=colour, linewidth=thick, zorder=height)
         found = [(known, number) for known in results.shares([row]) if (number := results.number(row, known, metric))]
         if not found:
             continue
         places = [100 * known for known, _ in found]
         ends = [number.deviation or 0.0 for _, number in found]
-        thick, height = (2.6, 3) if row == OURS else (1.5, 2)
         axes.errorbar(
             places, [number.value for _, number in found], yerr=ends if any(ends) else None, marker="o", markersize=4,
             capsize=2.5, color=colour, label=row, linewidth=thick, elinewidth=1, zorder=height,
         )  # fmt: skip
-        if paper:
-            _published_line(axes, paper, row, metric, colour)
+    axes.set(ylabel=f"{NAMES.get(metric, metric)} (%)", title=title)
+    for each in panels:
+        each.set(xlabel="known labels (%)", xticks=[round(100 * known, 1) for known in shown])
     if paper:
-        axes.plot([], [], color=colours.muted, linestyle=(0, (4, 3)), label=f"published, {published.TITLES[paper]}")
-    axes.set(xlabel="known labels (%)", ylabel=f"{NAMES.get(metric, metric)} (%)", title=title)
-    axes.set_xticks([round(100 * known, 1) for known in (published.ALL_NINE if paper else results.shares(rows))])
-    handles = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=lambda pair: pair[1] not in rows)
-    axes.legend(*zip(*handles, strict=True), loc="center left", bbox_to_anchor=(1.01, 0.5))
+        panels[1].set_title(f"published, {published.TITLES[paper]}")
+    handles = axes.get_legend_handles_labels()
+    panels[-1].legend(*handles, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 
 
-def _published_line(axes: Axes, paper: str, row: str, metric: str, colour: str) -> None:
+def _published_line(axes: Axes, paper: str, row: str, metric: str, **look: Any) -> None:
     values = [published.number(paper, row, known, metric) for known in published.ALL_NINE]
     given = [(100 * known, value) for known, value in zip(published.ALL_NINE, values, strict=True) if value is not None]
     if given:
-        axes.plot(*zip(*given, strict=True), color=colour, linestyle=(0, (4, 3)), linewidth=1.0, alpha=0.8, zorder=1)
+        axes.plot(*zip(*given, strict=True), marker="o", markersize=4, **look)
 
 
 def _colour(row: str, rows: Sequence[str], colours: Colours) -> str:
