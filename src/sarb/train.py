@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from sarb.run import (
 )
 from sarb.settings import Settings, resolve
 from sarb.sources import Skipped, Sources, Split
+from sarb.track import Trackers
 
 #: how many times ``epochs`` a small data set may get to reach ``min_steps``
 MOST_GROWTH = 20
@@ -60,6 +61,7 @@ def fit(
     recipe: str | Path | None = None,
     progress: bool = True,
     record: Mapping[str, Any] | None = None,
+    track: str | Sequence[str] | Trackers | None = None,
     **options: Any,
 ) -> Model:
     """Train a network on partial labels and return the model of the last epoch.
@@ -84,6 +86,7 @@ def fit(
         recipe: name or file of a recipe with the defaults; None takes the one for this machine.
         progress: talk to stderr.
         record: facts about the data source to keep in ``config.json``.
+        track: also log to ``tensorboard``, ``wandb`` or both; changes no number.
         options: any other setting of :class:`sarb.settings.Settings`: epochs, batch_size, lr, image_size, …
     """
     talk = Progress(progress)
@@ -94,6 +97,7 @@ def fit(
     if settings.patience is not None and not valid:
         raise ConfigError(["patience needs a validation split: add valid=0.1 (--valid 0.1)"])
     folder = Path(out) if out is not None else None
+    trackers = Trackers.of(track, folder)
     check_start(train, folder, resume)  # before the first long computation
     training = _Training(train, settings, valid, init, talk)
     config = {
@@ -105,7 +109,9 @@ def fit(
     }  # fmt: skip
     if folder is not None:
         training.open(folder, config, resume)
-    training.run(folder)
+    with trackers:
+        trackers.open(config, training.state.log, writing=training.accelerator.is_main_process)
+        training.run(folder, trackers.log)
     return training.model
 
 
@@ -113,13 +119,9 @@ class _Training:
     """One run: data, method, optimiser and state."""
 
     def __init__(
-        self,
-        train: Dataset,
-        settings: Settings,
-        valid: float | Dataset | None,
-        init: str | Path | Model | None,
+        self, train: Dataset, settings: Settings, valid: float | Dataset | None, init: str | Path | Model | None,
         talk: Progress,
-    ) -> None:
+    ) -> None:  # fmt: skip
         from accelerate import Accelerator, DistributedDataParallelKwargs
 
         self.accelerator = Accelerator(
@@ -169,8 +171,7 @@ class _Training:
         """Start the run folder, or take up the run that is in it."""
         if resume and has_checkpoint(folder):
             check_same_run(folder, config)
-            stored = load_checkpoint(folder, self.method, self.optimizer)
-            self.state = State(**stored)
+            self.state = State(**load_checkpoint(folder, self.method, self.optimizer))
             self.skipped.merge(self.state.skipped)
             self.talk.say(f"resuming {folder} after epoch {self.state.epoch - 1}")
             return
@@ -181,15 +182,14 @@ class _Training:
             write_config(folder, config)
             self.split.train.labels.save(folder / "labels.npz")
 
-    def run(self, folder: Path | None) -> None:
-        """All epochs of all rounds, then the final model."""
+    def run(self, folder: Path | None, told: Callable[[list[dict[str, Any]]], None]) -> None:
+        """All epochs of all rounds, then the final model; ``told`` gets the log after every epoch."""
         settings, state = self.settings, self.state
         total = settings.epochs * self.method.rounds
         while state.epoch < total and not self._patience_over():
             started = time.perf_counter()
             row = self._epoch(state.epoch)
-            row |= self._validate(folder)
-            row |= self.skipped.figures()
+            row |= self._validate(folder) | self.skipped.figures()
             row["seconds"] = round(time.perf_counter() - started, 2)
             state.log.append(row)
             state.epoch += 1
@@ -197,6 +197,7 @@ class _Training:
             self._tell(row, total)
             if folder is not None and self.accelerator.is_main_process:
                 write_tables(folder, state)  # before the checkpoint: who is killed in between repeats the epoch
+                told(state.log)
                 save_checkpoint(folder, self.method, self.optimizer, vars(state))
         self.model.network.eval()
         if folder is not None and self.accelerator.is_main_process:
