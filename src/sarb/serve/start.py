@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from sarb.serve.app import create_app
 from sarb.serve.desk import Desk
 from sarb.serve.order import order
 from sarb.serve.recogniser import Recogniser
+from sarb.serve.score_cache import ScoreCache
 from sarb.serve.table import Table, check_target
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -95,7 +97,7 @@ def open_desk(recogniser: Recogniser, labels: str, options: Mapping[str, Any], o
         raise SarbError(f"{labels}: every label is known, there is nothing to review")
     for part in table.data.splits.values():
         match_categories(recogniser.model, part)  # says which differ
-    scores, readable = _scored(recogniser, table)
+    scores, readable = _scored(recogniser, table, place)
     columns = [recogniser.categories.index(name) for name in table.labels.categories]
     scores = Scores(scores.logits[:, columns], table.labels.categories, table.labels.paths)
     places, reasons = order(scores, table.labels, recogniser.calibration, readable)
@@ -105,16 +107,24 @@ def open_desk(recogniser: Recogniser, labels: str, options: Mapping[str, Any], o
     return desk
 
 
-def _scored(recogniser: Recogniser, table: Table) -> tuple[Scores, Any]:
-    """Scores of all images in the model's order, 0 for unreadable ones, and which can be read (N,)."""
+def _scored(recogniser: Recogniser, table: Table, out: Path) -> tuple[Scores, Any]:
+    """Scores of all images in the model's order, 0 for unreadable ones, and which can be read (N,).
+
+    Those of the last start are used again where the model and the photo are still the same.
+    """
     skipped: list[tuple[str, str]] = []
-    found = predict(recogniser.model, table.files, progress=True, skipped=skipped)
+    cache = ScoreCache(recogniser.model, out, table.files)
+    logits, known = cache.read()
+    rest = [file for file, there in zip(table.files, known, strict=True) if not there]
+    found = predict(recogniser.model, rest, progress=bool(rest), skipped=skipped)
     for _, reason in skipped:
         say(f"skipped: {reason}")
-    if not len(found):
-        raise ImageError("none of the images can be read")
     bad = {name for name, _ in skipped}
-    readable = np.array([str(file) not in bad for file in table.files])
-    logits = np.zeros((len(table.files), len(recogniser.categories)), np.float32)
-    logits[readable] = found.logits
+    readable = known | np.array([str(file) not in bad for file in table.files])
+    if not readable.any():
+        raise ImageError("none of the images can be read")
+    logits[readable & ~known] = found.logits
+    if len(found):
+        with suppress(OSError):  # without a place to keep them they are computed again next time
+            cache.write(logits, readable)
     return Scores(logits, recogniser.categories, table.labels.paths), readable

@@ -1,0 +1,85 @@
+"""Scores of the images of a review, kept from one start to the next; a photo that is new or changed is not among them.
+
+One ``.npz`` (no pickle) per model and review in the cache folder: ``logits`` (n, C), ``marks`` (n, 2) with size and
+time of change of each file, and ``paths``, their names as bytes with zeros between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarb import __version__
+from sarb.files import atomic_write, cache_dir
+from sarb.model import Model
+
+Floats = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+
+
+def fingerprint(model: Model) -> str:
+    """Hash of all that decides a score besides the photo: weights, categories, network, input, version."""
+    facts = [__version__, model.categories, model.config, model.transform.config()]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name, tensor in model.network.state_dict().items():
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+class ScoreCache:
+    """What is known about the files of one review.
+
+    Args:
+        model: the model.
+        out: the CSV of the review.
+        files: N image files, as they are now; a file that changes later is scored again at the next start.
+    """
+
+    def __init__(self, model: Model, out: Path, files: Sequence[Path]) -> None:
+        key = hashlib.sha256(f"{fingerprint(model)}\n{out.absolute()}".encode("utf-8", "surrogateescape"))
+        self.file = cache_dir() / "scores" / f"{key.hexdigest()[:20]}.npz"
+        self._names = [str(file.absolute()) for file in files]
+        self._marks = np.array([_mark(file) for file in files], np.int64).reshape(-1, 2)
+        self._categories = len(model.categories)
+
+    def read(self) -> tuple[Floats, Flags]:
+        """Logits (N, C), 0 where there is none, and whether there is one (N,); a damaged file counts as none."""
+        logits = np.zeros((len(self._names), self._categories), np.float32)
+        known = np.zeros(len(self._names), bool)
+        try:
+            with np.load(self.file, allow_pickle=False) as stored:
+                names = stored["paths"].tobytes().decode("utf-8", "surrogateescape").split("\0")
+                marks, kept = stored["marks"], stored["logits"]
+            if not (marks.shape == (len(names), 2) and kept.shape == (len(names), self._categories)):
+                return logits, known
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return logits, known
+        places = {name: place for place, name in enumerate(names)}
+        for row, name in enumerate(self._names):
+            place = places.get(name)
+            if place is not None and (marks[place] == self._marks[row]).all():
+                logits[row], known[row] = kept[place], True
+        return logits, known
+
+    def write(self, logits: Floats, readable: Flags) -> None:
+        """Keep the logits (N, C) of the readable images (N,), and no others."""
+        names = "\0".join(name for name, good in zip(self._names, readable, strict=True) if good)
+        paths = np.frombuffer(names.encode("utf-8", "surrogateescape"), np.uint8)
+        with atomic_write(self.file, "wb") as file:
+            np.savez(file, logits=logits[readable], marks=self._marks[readable], paths=paths)
+
+
+def _mark(file: Path) -> tuple[int, int]:
+    """Size and time of the last change in nanoseconds; (-1, -1) for a file that is not there."""
+    try:
+        found = file.stat()
+    except OSError:
+        return -1, -1
+    return found.st_size, found.st_mtime_ns
