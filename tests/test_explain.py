@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from PIL import Image
 
 import sarb
+from sarb.calibrate import Calibration
 from sarb.errors import ConfigError, ImageError
 from sarb.explain import Influence, explain
 from sarb.model import Model, build_network
@@ -161,6 +163,28 @@ def test_without_names_those_that_are_found(photo: Path) -> None:
         assert explain(model, photo).categories == ("car", "cat")
         model.network.classifier.bias.copy_(torch.tensor([-1.0, -2.0, -3.0, -4.0]))  # type: ignore[union-attr, operator]
     assert explain(model, photo).categories == ("dog",)
+
+
+def test_with_a_calibration_its_probabilities_and_thresholds(photo: Path, tmp_path: Path) -> None:
+    make().save(tmp_path / "run" / "model")
+    model = sarb.load_model(tmp_path / "run")
+    raw = sarb.predict(model, [photo])
+    counts = np.zeros((2, 4, 1), np.int64)
+    calibration = Calibration(NAMES, np.array([0.5, 1, 2, 3.0]), np.array([1.0, 2, -1, 0]), np.zeros(4), counts=counts)
+    p = calibration(raw)[0]
+    low, high = p - 0.01, p + 0.01
+    for place, thresholds in (("run", [high[0], low[1], 1, 1]), ("run/model", [low[0], high[1], 1, low[3]])):
+        (tmp_path / "run/thresholds.json").unlink(missing_ok=True)
+        replace(calibration, thresholds=np.array(thresholds)).save(tmp_path / place / "thresholds.json")
+        found = explain(model, photo)
+        assert {*found.categories} == {
+            name for name, value, bar in zip(NAMES, p, thresholds, strict=True) if value >= bar
+        }
+        assert [*found.probabilities] == sorted(found.probabilities, reverse=True)
+        for name, value in zip(found.categories, found.probabilities, strict=True):
+            assert value == pytest.approx(p[NAMES.index(name)], abs=1e-6)
+            assert f"{name} {value:.2f}" in str(found)
+    assert explain(model, photo, ["tree"]).to_dict()["categories"][0]["probability"] == pytest.approx(p[2], abs=1e-6)
 
 
 def test_wrong_name_and_wrong_image(photo: Path) -> None:

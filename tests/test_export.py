@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import sarb
+from sarb.calibrate import Calibration
 from sarb.errors import ConfigError, SarbError
 from sarb.export import compare, export
 from sarb.model import Model, build_network
@@ -39,6 +40,17 @@ def make(variant: str = "sd", seed: int = 0) -> Model:
     for parameter in network.parameters():  # far from where rounding could hide a mistake
         parameter.data *= 1.5
     return Model(network.eval(), NAMES, config)
+
+
+def hand_made(names: tuple[str, ...], isotonic: bool = False) -> Calibration:
+    """A calibration whose every number differs from that of no calibration."""
+    count = len(names)
+    curve = np.array([-1.0, 0.5, 2.0]), np.array([0.1, 0.2, 0.85])
+    return Calibration(
+        names, np.linspace(0.4, 1.6, count), np.linspace(-0.7, 0.9, count), np.linspace(0.3, 0.7, count),
+        method="isotonic" if isotonic else "platt", counts=np.ones((2, count, 4), np.int64),
+        knots=(curve,) * count if isotonic else (), figures={"spread": [0.1, 0.2]},
+    )  # fmt: skip
 
 
 def logits(model: Model, images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -81,14 +93,19 @@ def test_torch_export_equals_torch_and_keeps_the_metadata(variant: str, tmp_path
 def test_metadata_is_enough_to_use_the_file(tmp_path: Path) -> None:
     model = make("pooled")
     model.save(tmp_path / "run" / "model")
-    (tmp_path / "run" / "thresholds.json").write_text('{"format": 1, "categories": []}')
+    calibration = hand_made(NAMES)
+    calibration.save(tmp_path / "run" / "thresholds.json")
     done = export(sarb.load_model(tmp_path / "run"), tmp_path / "model.onnx", progress=False)
     onnx = OnnxModel(done.path)
     assert onnx.categories == NAMES
     assert onnx.transform == model.transform
     assert onnx.config == model.config
-    assert onnx.calibration == {"format": 1, "categories": []}
-    assert OnnxModel(export(model, tmp_path / "b.onnx", calibration=[1], progress=False).path).calibration == [1]
+    assert onnx.calibration is not None and onnx.calibration.to_dict() == calibration.to_dict()
+    turned = export(model, tmp_path / "b.onnx", calibration=hand_made(NAMES[::-1]), progress=False)
+    given = OnnxModel(turned.path).calibration
+    assert given is not None and given.categories == NAMES and given.slope.tolist() == [*calibration.slope[::-1]]
+    with pytest.raises(SarbError, match=f"no category '{NAMES[0]}'"):
+        export(model, tmp_path / "c.onnx", calibration=hand_made(NAMES[1:]), progress=False)
     content = done.path.read_bytes()
     assert b"src/sarb" not in content and b".py" not in content  # no path of the machine that made it
 

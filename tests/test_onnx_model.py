@@ -17,7 +17,7 @@ from sarb.errors import ImageError, SarbError
 from sarb.export import export
 from sarb.onnx_model import OnnxModel, describe
 from tests.documentation import run
-from tests.test_export import NAMES, make
+from tests.test_export import NAMES, hand_made, make
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +110,47 @@ except SystemExit as end:
     assert found[0] == expected[0] == "file_name," + ",".join(NAMES)
     for line, other in zip(found[1:], expected[1:], strict=True):
         np.testing.assert_allclose([*map(float, line.split(",")[1:])], [*map(float, other.split(",")[1:])], atol=1e-4)
+
+
+@pytest.mark.parametrize("isotonic", [False, True])
+@pytest.mark.parametrize("batch", [1, 7])
+def test_predict_command_with_a_calibration(
+    isotonic: bool, batch: int, files: list[Path], tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    folder, file = make().save(tmp_path / "run" / "model"), tmp_path / "model.onnx"
+    calibration = hand_made(NAMES, isotonic)
+    calibration.save(folder / "thresholds.json")
+    export(sarb.load_model(tmp_path / "run"), file, progress=False)
+
+    def said(*words: str) -> Any:
+        capsys.readouterr()
+        assert run(["sarb", "predict", *words, *map(str, files), "--batch-size", str(batch)], monkeypatch) == 0
+        return capsys.readouterr().out
+
+    onnx, torch = ("--onnx", str(file)), (str(tmp_path / "run"),)
+    tables = []
+    for number, words in enumerate((onnx, torch)):
+        said(*words, "--out", str(tmp_path / f"{number}.csv"))
+        lines = (tmp_path / f"{number}.csv").read_text(encoding="utf-8").splitlines()[1:]
+        tables.append(np.array([[float(cell) for cell in line.split(",")[1:]] for line in lines]))
+    np.testing.assert_allclose(tables[0], tables[1], atol=1e-5)
+    np.testing.assert_allclose(tables[1], calibration(sarb.predict(make(), files)), atol=1e-5)
+    assert np.abs(tables[0] - sarb.predict(make(), files).probabilities).max() > 0.05
+    found = [
+        {each["file_name"]: [*each["labels"]] for each in json.loads(said(*way, "--json"))} for way in (onnx, torch)
+    ]
+    assert found[0] == found[1] and len(found[0]) == len(files)
+
+
+def test_a_calibration_that_is_damaged(exported: Path, tmp_path: Path) -> None:
+    import onnx
+
+    proto = onnx.load(str(exported))
+    proto.metadata_props.add(key="calibration", value='{"format": 1}')
+    onnx.save(proto, str(tmp_path / "other.onnx"))
+    with pytest.raises(SarbError, match=r"other\.onnx: cannot be read as a calibration"):
+        OnnxModel(tmp_path / "other.onnx")
+    assert OnnxModel(exported).calibration is None
 
 
 def test_predict_command_errors(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from sarb.platt import Known, fit_platt, fit_temperature, sigmoid
 from sarb.reliability import base_rates, brier_score, calibration_error, reliability_table
 from sarb.scores import Scores
 from sarb.thresholds import LEVELS, best_f1, level_counts
+
+if TYPE_CHECKING:
+    from sarb.model import Model
 
 Floats = NDArray[np.float64]
 Knots = tuple[Floats, Floats]
@@ -96,8 +99,8 @@ class Calibration:
             self.counts[:, order], knots, self.figures,
         )  # fmt: skip
 
-    def save(self, path: str | Path) -> None:
-        """Write ``thresholds.json``; counts are kept only where there are any."""
+    def to_dict(self) -> dict[str, Any]:
+        """Content of ``thresholds.json``; counts are kept only where there are any."""
         rows = [
             {
                 "category": name, "threshold": float(self.thresholds[place]), "slope": float(self.slope[place]),
@@ -109,13 +112,26 @@ class Calibration:
             for place, name in enumerate(self.categories)
         ]  # fmt: skip
         head = {"format": FORMAT, "method": self.method, "source": self.source, "levels": self.counts.shape[2]}
-        write_json(path, {**head, **self.figures, "categories": rows})
+        return {**head, **self.figures, "categories": rows}
+
+    def save(self, path: str | Path) -> None:
+        """Write ``thresholds.json``."""
+        write_json(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> Calibration:
         """Read what :meth:`save` wrote."""
         try:
             stored = read_json(path)
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        return cls.from_dict(stored, path)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], path: str | Path) -> Calibration:
+        """Understand what :meth:`to_dict` made; ``path`` is where it came from, for messages."""
+        try:
+            stored = dict(content)
             rows, levels = stored.pop("categories"), int(stored.pop("levels"))
             if stored.pop("format") > FORMAT:
                 raise SarbError(f"{path}: written by a newer sarb; please upgrade")
@@ -128,11 +144,13 @@ class Calibration:
             knots = tuple((np.array(row["knots"][0]), np.array(row["knots"][1])) for row in rows if "knots" in row)
             names = tuple(str(row["category"]) for row in rows)
             method, source = str(stored.pop("method")), str(stored.pop("source"))
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-            raise SarbError(
-                f"{path}: cannot be read as a calibration ({error!r}); 'sarb calibrate' writes it anew"
-            ) from error
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise _unreadable(path, error) from error
         return cls(names, slope, offset, thresholds, method, source, counts, knots, stored)
+
+
+def _unreadable(path: str | Path, error: Exception) -> SarbError:
+    return SarbError(f"{path}: cannot be read as a calibration ({error!r}); 'sarb calibrate' writes it anew")
 
 
 def _sparse(counts: NDArray[np.int64]) -> dict[str, int]:
@@ -149,6 +167,13 @@ def load_calibration(folder: str | Path) -> Calibration | None:
         if place.is_file():
             return Calibration.load(place)
     return None
+
+
+def calibration_of(model: Model) -> Calibration | None:
+    """Return the calibration in the folder a model was loaded from, or in the run whose ``model/`` that is."""
+    if model.folder is None:
+        return None
+    return load_calibration(model.folder.parent if model.folder.name == "model" else model.folder)
 
 
 def calibrate(

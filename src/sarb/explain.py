@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from sarb.calibrate import calibration_of
 from sarb.data.images import Source, decode
 from sarb.errors import ConfigError, check_choice, did_you_mean
 from sarb.model import Model
@@ -48,7 +49,7 @@ class Explanation:
         arrays: (C', H, W) float32. SD: shares of a sum of 1; SAM: masks in (0, 1); class activation maps: the product
             of each cell with the classifier; evidence: what each cell adds to the logit.
         categories: C' names.
-        probabilities: (C',) as :func:`sarb.predict` gives them.
+        probabilities: (C',) as ``sarb predict`` prints them: calibrated, if the model's folder has a calibration.
         influences: per name the strongest other categories, largest change first; empty without a graph.
         image: the picture, upright RGB.
         kind: ``"attention"`` (SD), ``"mask"`` (SAM), ``"activation"`` or ``"evidence"``.
@@ -122,7 +123,8 @@ def explain(
     Args:
         model: from :func:`sarb.fit` or :func:`sarb.load_model`.
         image: path, bytes, Pillow image or array.
-        categories: names; None takes those with a probability of 0.5 or more, or the most probable one.
+        categories: names; None takes those that reach their threshold (0.5 without a calibration), or the most
+            probable one.
         maps: ``"attention"``, where the network looked, or ``"evidence"``, what each place added to the score.
         influences: how many of the strongest other categories to name for each; 0 leaves them out, which is faster.
 
@@ -143,7 +145,8 @@ def explain(
             grid = network.maps(torch.from_numpy(model.transform(small))[None].to(model.device))
             logits = network.head(grid)[0]
             scores = Scores(logits.cpu().numpy()[None], model.categories)
-            chosen = _probable(scores) if chosen is None else chosen
+            probabilities, thresholds = _calibrated(model, scores)
+            chosen = _probable(probabilities, thresholds) if chosen is None else chosen
             heat = _evidence(network, grid, chosen) if maps == "evidence" else network.attention(grid)[0, chosen]
             changes = _changes(network, grid, logits, chosen) if influences > 0 else {}
     finally:
@@ -151,7 +154,7 @@ def explain(
     return Explanation(
         heat.float().cpu().numpy(),
         tuple(model.categories[place] for place in chosen),
-        scores.probabilities[0, chosen],
+        probabilities[chosen],
         {model.categories[place]: _strongest(changes, place, model.categories, influences) for place in chosen},
         picture,
         _kind(network, maps),
@@ -186,9 +189,17 @@ def _place(categories: Sequence[str], name: str) -> int:
     return list(categories).index(name)
 
 
-def _probable(scores: Scores) -> list[int]:
-    order = np.argsort(-scores.logits[0], kind="stable")
-    return [int(place) for place in order if scores.logits[0, place] >= 0] or [int(order[0])]
+def _calibrated(model: Model, scores: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Probabilities (C,) of one image and the thresholds (C,) of the categories."""
+    calibration = calibration_of(model)
+    if calibration is None:
+        return scores.probabilities[0], np.full(len(scores.categories), 0.5)
+    return calibration(scores)[0], calibration.ordered(scores.categories).thresholds
+
+
+def _probable(probabilities: NDArray[np.float64], thresholds: NDArray[np.float64]) -> list[int]:
+    order = np.argsort(-probabilities, kind="stable")
+    return [int(place) for place in order if probabilities[place] >= thresholds[place]] or [int(order[0])]
 
 
 def _kind(network: Network, maps: str) -> str:

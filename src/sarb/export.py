@@ -18,10 +18,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from sarb.calibrate import Calibration
 from sarb.data.demo_scene import draw_scene
 from sarb.data.images import Source, decode
 from sarb.errors import ConfigError, SarbError, unknown_name
-from sarb.files import atomic_write, read_json
+from sarb.files import atomic_write
 from sarb.hub import thresholds_file
 from sarb.model import Model
 from sarb.networks.base import Network
@@ -72,7 +73,7 @@ def export(
     *,
     format: str | None = None,
     images: Sequence[Source] = (),
-    calibration: Any = None,
+    calibration: Calibration | None = None,
     progress: bool = True,
 ) -> Exported:
     """Write a model as ONNX (any batch size), or as a ``torch.export`` program, after comparing it with torch.
@@ -84,7 +85,7 @@ def export(
         path: ``model.onnx`` or ``model.pt2``.
         format: ``"onnx"`` or ``"torch"``; None goes by the suffix of ``path``.
         images: compare on these as well as on noise and on drawn scenes.
-        calibration: thresholds and calibration to keep in the file; None takes those stored with the model, if any.
+        calibration: to keep in the file, where ``sarb predict --onnx`` uses it; None takes the model's own, if any.
         progress: print the comparison to stderr.
 
     Raises:
@@ -135,10 +136,10 @@ def _plain(network: Network) -> Network:
     return network
 
 
-def _stored_calibration(model: Model) -> Any:
-    """Content of the ``thresholds.json`` that belongs to the model, if there is one."""
+def _stored_calibration(model: Model) -> Calibration | None:
+    """The ``thresholds.json`` that belongs to the model, if there is one."""
     file = thresholds_file(model)
-    return None if file is None else read_json(file)
+    return None if file is None else Calibration.load(file)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sarb.calibrate import Calibration
 from sarb.data.images import EvalTransform, decode
 from sarb.errors import ImageError, SarbError
 from sarb.prefetch import Ahead, cores
@@ -27,7 +28,7 @@ INPUT, OUTPUT = "images", "logits"
 
 
 def describe(
-    categories: Sequence[str], transform: EvalTransform, config: dict[str, Any], calibration: Any = None
+    categories: Sequence[str], transform: EvalTransform, config: dict[str, Any], calibration: Calibration | None = None
 ) -> dict[str, str]:
     """Return the metadata of an exported file: text keys and JSON values, so that any program can use the model."""
     values = {
@@ -43,7 +44,7 @@ def describe(
         "config": config,
     }
     if calibration is not None:
-        values["calibration"] = calibration
+        values["calibration"] = calibration.ordered(categories).to_dict()
     return {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
 
 
@@ -57,7 +58,7 @@ class OnnxModel:
     Attributes:
         categories: C names, in the order of the logits.
         transform: image -> input array, the same as in training.
-        calibration: what ``thresholds.json`` held when the model was exported, or None.
+        calibration: how to read the logits, as in ``thresholds.json`` when the model was exported, or None.
         config: network, backbone, image size.
     """
 
@@ -72,7 +73,8 @@ class OnnxModel:
         self.categories = tuple(json.loads(stored["categories"]))
         wanted, known = json.loads(stored["preprocessing"]), EvalTransform(1).config()
         self.transform = EvalTransform(**{key: value for key, value in wanted.items() if key in known})
-        self.calibration = json.loads(stored.get("calibration", "null"))
+        calibration = json.loads(stored.get("calibration", "null"))
+        self.calibration = None if calibration is None else Calibration.from_dict(calibration, name)
         self.config = json.loads(stored.get("config", "{}"))
 
     def __repr__(self) -> str:
@@ -92,6 +94,8 @@ class OnnxModel:
         skipped: list[tuple[str, str]] | None = None,
     ) -> Scores:
         """Score images, as :func:`sarb.predict` does; the next ones are decoded while the network works.
+
+        The logits are the network's own: ``model.calibration(scores)`` gives calibrated probabilities.
 
         Args:
             images: a path, or a list of paths, Pillow images or arrays.
