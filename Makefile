@@ -1,4 +1,4 @@
-# `make demo`, `make test` and `make bench` make their own virtual environment. `make bench BENCH="--only decouple"`.
+# `make demo`, `make test`, `make bench` and `make docs` make their own virtual environment. `make bench BENCH="--only decouple"`.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEMO := runs/demo
 BENCH := --markdown benchmarks/RESULTS.md --out benchmarks/results.json
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench lint docs clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py --out $(DEMO)
@@ -22,6 +22,11 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# builds the site into site/; the change log stands outside docs/, so its links lose their folder
+docs: $(STAMP)
+	sed 's#](docs/#](#g' CHANGELOG.md > docs/changes.md
+	$(BIN)/zensical build --strict --clean
+
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("sarb needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
@@ -29,4 +34,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) runs site docs/changes.md .pytest_cache .mypy_cache .ruff_cache
