@@ -109,6 +109,9 @@ def train(
             "--set", help="Any setting, e.g. method.alpha=0.3, network.csrl=sam, lr.sd=0.1.", metavar="NAME=VALUE"
         ),
     ] = None,
+    track: Annotated[
+        list[str] | None, typer.Option(help="Also log to tensorboard or wandb; repeatable.", metavar="NAME")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
     """Train a recogniser from partial labels, test it, write the run folder and its report."""
@@ -124,6 +127,7 @@ def train(
     folder, report = train_session(
         recipe=recipe, source=data, data_options=pairs(option), row=row, known=known, mask_seed=mask_seed, seed=seed,
         out=out, valid=valid, init=init, resume=resume, assignments=set_ or [], given=given, quiet=quiet,
+        track=track or [],
     )  # fmt: skip
     if not quiet:
         typer.echo(str(report))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sarb.calibrate import load_calibration
+from sarb.calibrate import Calibration, calibration_of
 from sarb.errors import ConfigError, ImageError, SarbError, check_share, unknown_name
 from sarb.files import atomic_write, read_json, write_json
 from sarb.labels import LabelMatrix
@@ -40,6 +40,7 @@ def train_session(
     given: Mapping[str, Any] | None = None,
     quiet: bool = False,
     page: bool = True,
+    track: Sequence[str] = (),
 ) -> tuple[Path, Report]:
     """Everything behind ``sarb train``; returns the run folder and the test report. ``page=False`` draws no page."""
     from accelerate import PartialState
@@ -48,10 +49,12 @@ def train_session(
     from sarb.memory import keep_freed_memory
     from sarb.session_labels import calibrate_validation
     from sarb.settings import read_recipe, resolve, section
+    from sarb.track import Trackers, track_problems
     from sarb.train import fit
 
     keep_freed_memory()
     options, own_data_options, problems = merge_options(row, assignments, {**(given or {}), "seed": seed})
+    problems += track_problems(track)
     content = read_recipe(recipe)
     try:  # settings are checked before any data are read
         check_share("known", known)
@@ -77,15 +80,18 @@ def train_session(
         "mask_seed": mask,
         "command": _command(recipe, source, data_options, options, known, mask, valid, init, folder),
     }
-    model = fit(
-        data.train, recipe=recipe, out=folder, valid=data.valid if valid is None else valid, init=init, resume=resume,
-        progress=not quiet, record=record, **options,
-    )  # fmt: skip
-    if not PartialState().is_main_process:  # started by torchrun: the first process tests and reports for all
-        raise SystemExit(0)
-    cached = _was_cached(folder)
-    calibrate_validation(folder, model, data.train, data.valid if valid is None else valid, cached)
-    return folder, finish(folder, model, data.test, cache=cached, page=page)
+    with Trackers.of(track, folder) as trackers:
+        model = fit(
+            data.train, recipe=recipe, out=folder, valid=data.valid if valid is None else valid, init=init,
+            resume=resume, progress=not quiet, record=record, track=trackers, **options,
+        )  # fmt: skip
+        if not PartialState().is_main_process:  # started by torchrun: the first process tests and reports for all
+            raise SystemExit(0)
+        cached = bool(read_json(folder / "config.json").get("cached"))
+        calibrate_validation(folder, model, data.train, data.valid if valid is None else valid, cached)
+        report = finish(folder, model, data.test, cache=cached, page=page)
+        trackers.test(report.metrics)
+    return folder, report
 
 
 def _command(
@@ -109,10 +115,6 @@ def _command(
             flag = f"--{key.replace('_', '-')}"
             words += [flag, text] if name in FLAGS else ["--set", f"{tables.get(name, '')}{key}={text}"]
     return shlex.join(words)
-
-
-def _was_cached(folder: Path) -> bool:
-    return bool(read_json(folder / "config.json").get("cached"))
 
 
 def finish(folder: Path, model: Any, test: Any, cache: bool = False, page: bool = True) -> Report:
@@ -210,17 +212,16 @@ def predict_session(
 ) -> list[tuple[str, str]]:
     """Everything behind ``sarb predict``; returns the images that could not be read.
 
-    Where the run is calibrated, probabilities are; without ``top_k`` and ``threshold`` its own thresholds decide.
+    Where the model is calibrated, probabilities are; without ``top_k`` and ``threshold`` its own thresholds decide.
     """
     from sarb.complete_formats import both_csv
     from sarb.data.images import find_images
 
     files = find_images(images)
     skipped: list[tuple[str, str]] = []
-    scores = _score(run, onnx, files, progress=len(files) > 1, skipped=skipped, **options)
-    if not len(scores):
+    raw, calibration = _score(run, onnx, files, progress=len(files) > 1, skipped=skipped, **options)
+    if not len(raw):
         raise ImageError("\n".join(reason for _, reason in skipped))
-    raw, calibration = scores, load_calibration(run) if onnx is None else None
     scores = calibration.scores(raw) if calibration is not None else raw
     if out is not None and calibration is not None and (top_k is not None or threshold is not None):
         both_csv(raw, scores, out, top_k, threshold)
@@ -244,16 +245,20 @@ def predict_session(
     return skipped
 
 
-def _score(run: Path, onnx: Path | None, files: Sequence[Path], *, workers: int = 0, **options: Any) -> Scores:
-    """Scores of a model, or of an exported one, which must not load torch."""
+def _score(
+    run: Path, onnx: Path | None, files: Sequence[Path], *, workers: int = 0, **options: Any
+) -> tuple[Scores, Calibration | None]:
+    """Scores and calibration of a model, or of an exported one, which must not load torch."""
     if onnx is not None:
         from sarb.onnx_model import OnnxModel
 
-        return OnnxModel(onnx).predict(files, **options)
+        exported = OnnxModel(onnx)
+        return exported.predict(files, **options), exported.calibration
     from sarb.model import load_model
     from sarb.predict import predict
 
-    return predict(load_model(run), files, workers=workers, **options)
+    model = load_model(run)
+    return predict(model, files, workers=workers, **options), calibration_of(model)
 
 
 def list_skipped(skipped: Sequence[tuple[str, str]], path: Path | None = None) -> None:
