@@ -90,6 +90,7 @@ def test_evaluate_repeats_the_run_s_numbers(
     # the run tested from its fp16 cache, this command from the files
     assert printed["mAP"] == pytest.approx(stored["mAP"], abs=2.0)
     assert printed["images"] == stored["images"]
+    assert printed["name"] == stored["name"] == "run, test images"
 
 
 def test_evaluating_training_images_says_so(
@@ -165,7 +166,21 @@ def test_predict_skips_and_lists_bad_images_among_good_ones(
         (["train", "--data", "demo", "-o", "encoding"], "expected key=value"),
         (["evaluate", "/no/such/run"], "no such run or model folder"),
         (["list", "metods"], "Did you mean 'methods'"),
-        (["report", "/no/such/run"], "not a run folder"),
+        (["report", "/no/such/run"], "no such run or model folder"),
+        (["complete", "/no/such/run", "--out", "x.csv"], "no such run or model folder"),
+        (["complete", "/no/such/run", "--data", "demo", "--out", "x.csv"], "no such run or model folder"),
+        (["suggest", "/no/such/run", "--budget", "3", "--out", "x.csv"], "no such run or model folder"),
+        (["calibrate", "/no/such/run"], "no such run or model folder"),
+        (["explain", "/no/such/run", "x.jpg"], "no such run or model folder"),
+        (["export", "/no/such/run", "x.onnx"], "no such run or model folder"),
+        (["train", "photos/labels.csv"], "did you mean --data photos/labels.csv?"),
+        (["train", "--encoding", "binary"], "-o encoding=binary"),
+        (["train", "--data", "x.csv", "--split-seed=3"], "-o split_seed=3"),
+        (["train", "--unlisted"], "-o unlisted=VALUE"),
+        (["evaluate", "runs/x", "labels.csv"], "--data labels.csv"),
+        (["data", "check", "labels.csv", "encoding=binary"], "-o encoding=binary"),
+        (["predict"], "no model given, neither RUN nor --onnx FILE"),
+        (["predict", "--onnx", "m.onnx"], "no image given after the model m.onnx"),
         (["train", "--data", "demo", "--epochs", "many"], "--epochs"),
         (["nosuch"], "No such command"),
     ],
@@ -215,6 +230,25 @@ def test_version_help_and_lists(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     for what, name in expected.items():
         assert run(monkeypatch, "list", what) == 0
         assert name in capsys.readouterr().out
+
+
+def test_help_shows_the_defaults_that_are_said_in_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from typer.main import get_command
+
+    from sarb.cli import app
+
+    group = get_command(app)
+    monkeypatch.setenv("COLUMNS", "200")
+    for words in [[name] for name in group.commands] + [["data", name] for name in group.commands["data"].commands]:  # type: ignore[attr-defined]
+        assert run(monkeypatch, *words, "--help") == 0
+        shown = capsys.readouterr().out
+        assert " . " not in shown, words  # a default in brackets is taken for markup and vanishes
+        if words == ["evaluate"]:
+            assert "Data source. [default: (the run's own)]" in shown
+        if words == ["predict"]:
+            assert "[RUN]" in shown and "not with --onnx" in shown and "required" not in shown
 
 
 def test_report_is_written_anew(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,9 @@ def test_summary_states_the_expected_precision():
     assert (found["given"], found["filled_present"], found["filled_absent"], found["conflicts"]) == (2, 3, 1, 1)
     assert found["expected_precision_present"] == pytest.approx((0.95 + 0.6 + 0.5) / 3)
     assert found["expected_precision_absent"] == pytest.approx(0.98)
+    assert found["strong_conflicts"] == 0
     said = str(complete(*by_hand()))
+    assert said.endswith("; 0 given labels look doubtful, 1 more are denied mildly")
     assert "3 filled as present (expected precision 0.683)" in said and "0 left unknown" in said
 
 
@@ -133,3 +135,13 @@ def test_long_table(tmp_path):
     ]
     assert [row["source"] for row in rows] == ["machine", "none", "given", "given", "none", "machine"]
     assert [row["filled"] for row in rows] == ["present", "unknown", "present", "absent", "unknown", "absent"]
+
+
+def test_only_strong_conflicts_are_called_doubtful():
+    p = np.full((30, 1), 0.9)
+    p[:3, 0] = 0.001, 0.4, 0.45
+    scores = Scores(np.log(p / (1 - p)), ["cat"])
+    filled = complete(scores, LabelMatrix(np.ones((30, 1)), ["cat"]))
+    assert [c.file_name for c in filled.conflicts] == ["0", "1", "2"]
+    assert (filled.summary()["conflicts"], filled.summary()["strong_conflicts"]) == (3, 1)
+    assert str(filled).endswith("; 1 given labels look doubtful, 2 more are denied mildly")

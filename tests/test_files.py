@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sarb.files import atomic_write, cache_dir, read_json, write_json
+from sarb.files import atomic_write, cache_dir, near_path, read_json, write_json
 
 
 @pytest.fixture
@@ -94,3 +94,14 @@ def test_cache_dir_follows_the_environment(monkeypatch, tmp_path):
     assert cache_dir() == tmp_path / "xdg" / "sarb"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_dir() == Path.home() / ".cache" / "sarb"
+
+
+def test_the_near_path(monkeypatch, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "labels.csv").touch()
+    assert near_path(tmp_path / "photo" / "labels.csv") == tmp_path / "photos" / "labels.csv"
+    assert near_path(tmp_path / "fotos" / "label.csv") == tmp_path / "photos" / "labels.csv"
+    assert near_path(tmp_path / "photos" / "q") is None
+    assert near_path(tmp_path / "photos" / "labels.csv" / "x") is None
+    monkeypatch.chdir(tmp_path)
+    assert near_path(Path("Photos/labels.csv")) == Path("photos/labels.csv")

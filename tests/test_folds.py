@@ -22,7 +22,7 @@ def test_parts_are_even_in_every_category_and_kind():
         fold_numbers(labels, 1)
 
 
-def test_a_label_is_scored_by_the_model_that_has_not_seen_it(squares_data, monkeypatch, tmp_path):
+def test_a_label_is_scored_by_the_model_that_has_not_seen_it(squares_data, monkeypatch, tmp_path, capsys):
     """A pretended model whose logits are its number, and that remembers which labels it was trained on."""
     from sarb.data.dataset import Dataset
 
@@ -44,6 +44,10 @@ def test_a_label_is_scored_by_the_model_that_has_not_seen_it(squares_data, monke
         trained = [values[row, column] != 0 for values in seen]
         assert trained.count(False) == 1 and trained.index(False) == scores.logits[row, column]
     assert scores.paths == train.labels.paths and not np.isnan(scores.logits).any()
+    assert capsys.readouterr().err == ""
+    out_of_fold(train, 2)
+    assert capsys.readouterr().err.splitlines() == ["part 1 of 2", "part 2 of 2"]
+    del seen[3:]
     again = out_of_fold(train, 3, out=tmp_path, progress=False)
     assert len(seen) == 3 and again == scores
 

@@ -125,7 +125,9 @@ def test_errors_of_the_hub_are_one_line(hub: Hub) -> None:
 
 def test_a_slip_of_the_pen_is_not_looked_up(hub: Hub, tmp_path: Path) -> None:
     make().save(tmp_path / "models" / "squares")
-    with pytest.raises(SarbError, match=r"models/sqares: no such run or model folder\. Did you mean 'squares'\?"):
+    with pytest.raises(
+        SarbError, match=r"models/sqares: no such run or model folder\. Did you mean 'models/squares'\?"
+    ):
         sarb.load_model("models/sqares")
     for name in ("runs/none", "./a/b", "/a/b", "a", "a/b/c", "../a"):
         assert not hub_id(name)

@@ -45,3 +45,12 @@ def test_an_error_inside_the_bar_comes_through(monkeypatch, terminal):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
     with pytest.raises(KeyError), Progress().bar("work", 3):
         raise KeyError("x")
+
+
+def test_a_line_that_is_said_once(capsys):
+    talk = Progress()
+    for line in ("a", "b", "a"):
+        talk.once(line)
+    talk.say("a")
+    assert capsys.readouterr().err.split() == ["a", "b", "a"]
+    assert Progress.of(talk) is talk and not Progress.of(False).enabled

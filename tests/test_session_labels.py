@@ -2,23 +2,26 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import sarb
-from sarb.calibrate import load_calibration
+from sarb.calibrate import calibrate, load_calibration
 from sarb.errors import ConfigError, DataError, SarbError
 from sarb.session import predict_session, train_session
 from sarb.session_labels import (
     calibrate_session,
     complete_session,
+    describe,
     run_data,
     suggest_session,
     suggest_weights,
     trained_on,
 )
 from tests.documentation import run as run_command
+from tests.made_scores import make
 
 GIVEN = {
     "backbone": "tiny",
@@ -97,7 +100,7 @@ def test_complete_long(plain, tmp_path):
 
 def test_complete_wide_keeps_the_encoding_and_every_known_label(plain, squares, tmp_path):
     before = (squares / "labels.csv").read_bytes()
-    complete_session(plain, tmp_path / "wide.csv", to="wide", which="oof")
+    complete_session(plain, tmp_path / "wide.csv", to="wide", which="oof", split="all")
     assert (squares / "labels.csv").read_bytes() == before
     data = sarb.load(tmp_path / "wide.csv", encoding="binary", root=squares)
     old = run_data(plain)
@@ -105,6 +108,36 @@ def test_complete_wide_keeps_the_encoding_and_every_known_label(plain, squares, 
         now = data.splits[name].labels
         assert now.paths == dataset.labels.paths and now.known.all()
         assert np.array_equal(now.values[dataset.labels.known], dataset.labels.values[dataset.labels.known])
+
+
+def test_complete_wide_leaves_test_images_as_they_were(plain, squares, tmp_path, capsys):
+    """Of a table with gaps in its test images too: trained on, it must not test a model on its own opinion."""
+    with (squares / "labels.csv").open(encoding="utf-8", newline="") as file:
+        head, *table = csv.reader(file)
+    with (tmp_path / "gaps.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([head, *([*row[:2], "", *row[3:]] for row in table)])
+    given = {"source": str(tmp_path / "gaps.csv"), "data_options": {"encoding": "binary", "root": str(squares)}}
+    filled, _ = complete_session(plain, tmp_path / "wide.csv", to="wide", **given)
+    assert "the labels of 12 test images are left as given; --split all fills" in capsys.readouterr().err
+    assert len(filled.labels) == 36
+    made = sarb.load(tmp_path / "wide.csv", encoding="binary", root=squares)
+    assert made.train.labels.known.all() and (made.test.labels.known.mean(0) == [0, 1, 1, 1, 1]).all()
+    complete_session(plain, tmp_path / "long.csv", **given)
+    assert len(rows(tmp_path / "long.csv")) == 48 * 5
+    complete_session(plain, tmp_path / "test.csv", split="test", **given)
+    assert len(rows(tmp_path / "test.csv")) == 12 * 5
+    with pytest.raises(ConfigError, match="Did you mean 'test'"):
+        complete_session(plain, tmp_path / "x.csv", split="tset")
+
+
+def test_figures_that_say_little_say_so():
+    rare = calibrate(*make(60, [1.0, 1.0], [-2.0, 0.0], known=0.5)[:2])
+    count = int(rare.counts[0].sum())
+    assert 0 < count < 100 and f"only {count} of the held-out labels are present" in describe(rare)
+    many = calibrate(*make(3_000, [0.4, 0.4], [-2.0, 0.0], known=0.5)[:2])
+    assert len(describe(many).splitlines()) == 3
+    worse = {"before": 0.02, "after": 0.02}
+    assert "no better than before" in describe(replace(many, figures={**many.figures, "calibration_error": worse}))
 
 
 @pytest.mark.parametrize("to", ["open_images", "label_studio"])
@@ -138,7 +171,9 @@ def test_predict_uses_the_calibration(plain, squares, tmp_path, capsys):
     assert float(wide["red"]) == pytest.approx(calibrated["red"], rel=1e-4)
     capsys.readouterr()
     predict_session(plain, [photo], None, None, None, True)
-    decided = json.loads(capsys.readouterr().out)[0]["labels"]
+    said = capsys.readouterr()
+    assert said.err.count("--threshold 0.5 sets one for all") == 1
+    decided = json.loads(said.out)[0]["labels"]
     thresholds = dict(zip(raw.categories, load_calibration(plain).thresholds, strict=True))
     assert set(decided) == {name for name, p in calibrated.items() if p >= thresholds[name]}
 
@@ -152,6 +187,10 @@ def test_commands(plain, tmp_path, monkeypatch, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["filled_present"] + said["filled_absent"] + said["left_unknown"] + said["given"] == 48 * 5
     assert run_command(["sarb", "complete", str(plain), "--out", out], monkeypatch) == 2
+    sure = ["sarb", "complete", str(plain), "--out", out, "--overwrite", "--min-confidence", "1"]
+    assert run_command(sure, monkeypatch) == 0
+    said = capsys.readouterr().err
+    assert "no category is that sure; lower --min-confidence, or answer questions: sarb serve" in said
     ask = ["sarb", "suggest", str(plain), "--budget", "3", "--out", str(tmp_path / "ask.csv")]
     assert run_command([*ask, "--json", "--weight", "finds=2"], monkeypatch) == 0
     said = capsys.readouterr()

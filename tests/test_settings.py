@@ -270,3 +270,23 @@ def test_network_config_leaves_out_where_the_weights_came_from():
     config = resolve("small", backbone="resnet18", backbone_options=options).network_config()
     assert config["backbone_options"] == {"train_stages": 1} and config["backbone"] == "resnet18"
     assert config["network"] == "ssgrl" and config["image_size"] == resolve("small").image_size
+
+
+def test_data_that_are_taken_for_a_recipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("photos", "small"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "labels.csv").write_text("file_name,cat\n")
+    for given in ("labels.csv", "none.csv", "photos"):
+        with pytest.raises(ConfigError, match=f"did you mean --data {given}"):
+            read_recipe(given)
+    assert read_recipe("small")["train"]["epochs"] == 5  # a folder of that name does not hide the recipe
+
+
+def test_epochs_grow_where_images_are_few():
+    settings = resolve("small")
+    for steps in (1, 3, 7, 71, 72, 73, 1000):
+        epochs = settings.epochs  # the slow way: one more until it is enough, at most twenty times as many
+        while epochs * steps < settings.min_steps and epochs < 20 * settings.epochs:
+            epochs += 1
+        assert settings.grown(steps).epochs == epochs

@@ -321,23 +321,29 @@ def test_sarb_refuses_impossible_numbers(squares_data: sarb.Data) -> None:
     assert len(caught.value.problems) == 2
 
 
-def test_few_images_get_more_epochs_unless_a_number_was_asked_for(squares_data: sarb.Data, tmp_path: Path) -> None:
+def test_few_images_get_more_epochs_unless_a_number_was_asked_for(
+    squares_data: sarb.Data, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = {**OPTIONS, "method": "partial_bce", "method_options": {}, "min_steps": 12}
     asked = options.pop("epochs")
     (tmp_path / "recipe.toml").write_text("[train]\nepochs = 1\naugment = false\n[network.ssgrl]\ncsrl = 'sam'\n")
     options["recipe"] = tmp_path / "recipe.toml"
-    sarb.fit(squares_data.train, out=tmp_path / "grown", **options)
+    sarb.fit(squares_data.train, out=tmp_path / "grown", **{**options, "progress": True})
+    assert "3 epochs instead of 1: the images are few, and about 12 steps" in capsys.readouterr().err
     assert len(rows(tmp_path / "grown")) == 3  # 36 images in batches of 8 are 5 steps: 12 steps take 3 epochs
     sarb.fit(squares_data.train, out=tmp_path / "most", **{**options, "min_steps": 10_000})
     assert len(rows(tmp_path / "most")) == 20
     del options["min_steps"]
-    sarb.fit(squares_data.train, out=tmp_path / "asked", epochs=asked, **options)
-    assert len(rows(tmp_path / "asked")) == asked
+    sarb.fit(squares_data.train, out=tmp_path / "asked", epochs=asked, **{**options, "progress": True})
+    assert len(rows(tmp_path / "asked")) == asked and "instead of" not in capsys.readouterr().err
 
 
-def test_blending_can_start_at_a_share_of_the_epochs(squares_data: sarb.Data, tmp_path: Path) -> None:
+def test_blending_can_start_at_a_share_of_the_epochs(
+    squares_data: sarb.Data, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = {"start": 0.5, "refresh": 0.25}
-    fit(squares_data.train.hide(0.5, 0), out=tmp_path / "run", epochs=4, method_options=options)
+    fit(squares_data.train.hide(0.5, 0), out=tmp_path / "run", epochs=4, method_options=options, progress=True)
+    assert [line for line in capsys.readouterr().err.splitlines() if "begins" in line] == ["epoch 2: blending begins"]
     assert [float(row["completed_ilrb"]) > 0 for row in rows(tmp_path / "run")] == [False, False, True, True]
 
 

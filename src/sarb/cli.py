@@ -16,6 +16,7 @@ from sarb import __version__
 from sarb.cli_bench import bench
 from sarb.cli_common import Json, Options, examples, pairs
 from sarb.cli_data import data_app
+from sarb.cli_hints import usage_hint
 from sarb.cli_labels import CALIBRATE, COMPLETE, SUGGEST, calibrate, complete, suggest
 from sarb.cli_model import explain, export
 from sarb.cli_reproduce import EPILOG, reproduce
@@ -82,13 +83,13 @@ def train(
     backbone: Annotated[str | None, typer.Option(help="Image to map; see 'sarb list backbones'.")] = None,
     row: Annotated[str | None, typer.Option(help="A row of the paper by name; see 'sarb list rows'.")] = None,
     known: Annotated[float, typer.Option(help="Share of the training labels to keep; 1 hides nothing.")] = 1.0,
-    mask_seed: Annotated[int | None, typer.Option(help="Seed of what is hidden [default: --seed].")] = None,
+    mask_seed: Annotated[int | None, typer.Option(help="Seed of what is hidden.", show_default="--seed")] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the training images.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Images per step.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     image_size: Annotated[int | None, typer.Option(help="Side of the square input in pixels.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything [default: 0].")] = None,
-    out: Annotated[Path | None, typer.Option(help="Run folder [default: runs/DATA-METHOD-KNOWN].")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything.", show_default="0")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/DATA-METHOD-KNOWN")] = None,
     valid: Annotated[float | None, typer.Option(help="Share of training images kept for validation.")] = None,
     words: Annotated[Path | None, typer.Option(help="Word vectors in GloVe format.")] = None,
     init: Annotated[Path | None, typer.Option(help="Run or model to start from.", metavar="MODEL")] = None,
@@ -146,7 +147,7 @@ def train(
 )
 def evaluate(
     run: Run,
-    data: Annotated[str | None, typer.Option(help="Data source [default: the run's own].", metavar="SRC")] = None,
+    data: Annotated[str | None, typer.Option(help="Data source.", show_default="the run's own", metavar="SRC")] = None,
     option: Options = None,
     split: Annotated[str, typer.Option(help="train, valid or test.")] = "test",
     out: Annotated[Path | None, typer.Option(help="Folder for metrics.json, per_category.csv and plots.")] = None,
@@ -175,9 +176,12 @@ def evaluate(
     )
 )
 def predict(
-    run: Annotated[Path, typer.Argument(help="Run folder or model folder; not with --onnx.", metavar="[RUN]")],
+    run: Annotated[
+        Path | None,
+        typer.Argument(help="Run folder or model folder; not with --onnx.", metavar="RUN", show_default=False),
+    ] = None,
     images: Annotated[
-        list[Path] | None, typer.Argument(help="Image files or folders.", metavar="IMAGES...", show_default=False)
+        list[Path] | None, typer.Argument(help="Image files or folders.", metavar="IMAGES", show_default=False)
     ] = None,
     onnx: Annotated[
         Path | None, typer.Option(help="Use this exported model, without torch, instead of RUN.", metavar="FILE")
@@ -192,12 +196,14 @@ def predict(
     """Label images."""
     from sarb.session import predict_session
 
-    given = list(images or [])
-    given = [run, *given] if onnx is not None else given
+    given = [*([run] if onnx is not None and run is not None else []), *(images or [])]
+    model = run if onnx is None else onnx
+    if model is None:
+        raise ConfigError(["predict: no model given, neither RUN nor --onnx FILE"])
     if not given:
-        raise ConfigError([f"predict: no image given after the model {run}"])
+        raise ConfigError([f"predict: no image given after the model {model}"])
     skipped = predict_session(
-        run, given, out, top_k, threshold, as_json, onnx=onnx, batch_size=batch_size, workers=workers
+        model, given, out, top_k, threshold, as_json, onnx=onnx, batch_size=batch_size, workers=workers
     )
     if skipped:
         raise typer.Exit(3)
@@ -206,8 +212,11 @@ def predict(
 @app.command(epilog=examples("sarb report runs/demo"))
 def report(run: Run) -> None:
     """Write a run's report.html and plots anew."""
+    from sarb.hub import missing
     from sarb.report import write_report
 
+    if not run.exists():
+        raise missing(run)
     if not (run / "config.json").is_file():
         raise SarbError(f"{run}: not a run folder (no config.json)")
     typer.echo(str(write_report(run)))
@@ -267,7 +276,8 @@ def _other(error: Exception) -> int:
     # A usage error of click. typer carries its own copy of click, so its class cannot be named here.
     if hasattr(error, "show") and hasattr(error, "exit_code"):
         error.show()
-        return 2
+        hint = usage_hint(error, sys.argv)
+        return _fail(hint, 2) if hint else 2
     return _fail(
         f"sarb: a bug of ours, please report it with the output of --debug: {type(error).__name__}: {error}", 1, error
     )

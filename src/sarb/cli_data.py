@@ -72,8 +72,12 @@ def convert(
     source: Source,
     out: Annotated[Path, typer.Option(help="File to write.", metavar="FILE")],
     option: Options = None,
-    to: Annotated[str | None, typer.Option(help="Format [default: by the suffix of FILE].", metavar="FORMAT")] = None,
-    encoding: Annotated[str | None, typer.Option(help="How to spell labels [default: as the source does].")] = None,
+    to: Annotated[
+        str | None, typer.Option(help="Format.", show_default="by the suffix of FILE", metavar="FORMAT")
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="How to spell labels.", show_default="as the source does")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Write the labels of a source in a table format; says how to read the result."""

@@ -12,7 +12,7 @@ import typer
 from sarb.cli_common import Json, Options, examples, pairs
 
 Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
-Source = Annotated[str | None, typer.Option("--data", help="Data source [default: the run's own].", metavar="SRC")]
+Source = Annotated[str | None, typer.Option("--data", help="Data source.", show_default="the run's own", metavar="SRC")]
 Batch = Annotated[int, typer.Option(help="Images per step.", min=1)]
 Which = Annotated[
     str, typer.Option(help="model, or oof: the out-of-fold score of each training image.", metavar="KIND")
@@ -59,6 +59,10 @@ def complete(
         float | None, typer.Option(help="Fill as present so that this share is right.", min=0, max=1)
     ] = None,
     scores: Which = "model",
+    split: Annotated[
+        str | None,
+        typer.Option(help="Images to fill: all, train, valid or test.", show_default="all; train with --to wide"),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
     batch_size: Batch = 32,
     as_json: Json = False,
@@ -69,16 +73,27 @@ def complete(
 
     filled, skipped = complete_session(
         run, out, source=data, data_options=pairs(option), to=to, min_confidence=min_confidence,
-        min_precision=min_precision, which=scores, overwrite=overwrite, batch_size=batch_size,
+        min_precision=min_precision, which=scores, split=split, overwrite=overwrite, batch_size=batch_size,
     )  # fmt: skip
     if as_json:
         numbers = filled.summary().items()
         typer.echo(json.dumps({name: None if math.isnan(value) else value for name, value in numbers}, indent=2))
     else:
         typer.echo(f"{out}: {filled}", err=True)
+        if filled.given.values.size and not filled.given.known.all() and not filled.present.any():
+            typer.echo(_nothing_present(run, min_confidence, min_precision), err=True)
     list_skipped(skipped, out.with_name(out.name + ".errors.csv"))
     if skipped:
         raise typer.Exit(3)
+
+
+def _nothing_present(run: Path, min_confidence: float | None, min_precision: float | None) -> str:
+    """Why nothing was filled as present, and what to do."""
+    asked = {"--min-confidence": min_confidence, "--min-precision": min_precision}
+    lower = "".join(f"lower {flag}, or " for flag, value in asked.items() if value is not None)
+    return (
+        f"nothing filled as present: no category is that sure; {lower}answer questions: sarb serve {run} --labels SRC"
+    )
 
 
 def suggest(

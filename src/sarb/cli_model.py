@@ -21,7 +21,7 @@ def explain(
     image: Annotated[Path, typer.Argument(help="Image file.", metavar="IMAGE")],
     category: Annotated[
         list[str] | None,
-        typer.Option(help="Category to look for; repeatable [default: those the model finds].", metavar="NAME"),
+        typer.Option(help="Category to look for; repeatable.", show_default="those the model finds", metavar="NAME"),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Picture to write.", metavar="FILE.png")] = None,
     maps: Annotated[
@@ -47,11 +47,11 @@ def export(
     run: Run,
     out: Annotated[Path, typer.Argument(help="File to write: model.onnx or model.pt2.", metavar="FILE")],
     format: Annotated[
-        str | None, typer.Option(help="onnx or torch (torch.export) [default: by the name of the file].")
+        str | None, typer.Option(help="onnx or torch (torch.export).", show_default="by the name of the file")
     ] = None,
     images: Annotated[
         list[Path] | None,
-        typer.Option(help="Image or folder to compare on; repeatable [default: some of the run's test images]."),
+        typer.Option(help="Image or folder to compare on; repeatable.", show_default="some of the run's test images"),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -26,7 +26,7 @@ def reproduce(
     data: Annotated[str, typer.Option(help="Data source, as for 'sarb train'.", metavar="SRC")],
     out: Annotated[Path, typer.Option(help="Folder of the grid.", metavar="DIR")],
     option: Options = None,
-    known: Annotated[str | None, typer.Option(help="Known shares, e.g. 0.1,0.5,0.9 [default: all nine].")] = None,
+    known: Annotated[str | None, typer.Option(help="Known shares, e.g. 0.1,0.5,0.9.", show_default="all nine")] = None,
     seeds: Annotated[str, typer.Option(help="Seeds, e.g. 0,1,2.")] = "0",
     rows: Annotated[str | None, typer.Option(help="Rows, e.g. SSGRL,Ours; see 'sarb list rows'.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Recipe: a built-in name or a TOML file.")] = None,

@@ -25,7 +25,8 @@ def serve(
     ] = None,
     option: Options = None,
     out: Annotated[
-        Path | None, typer.Option(help="CSV of the review [default: reviewed.csv beside the labels].", metavar="FILE")
+        Path | None,
+        typer.Option(help="CSV of the review.", show_default="reviewed.csv beside the labels", metavar="FILE"),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; the default is this computer alone.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes any free one.", min=0, max=65535)] = 8000,

@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 #: threshold of every category without a calibration
 HALF = 0.5
+#: a given label is strongly denied when the belief in it is less than this share of what is usual
+STRONG = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,7 @@ class Filled:
             "expected_precision_absent": precision["absent"],
             "left_unknown": int((self.labels.values == UNKNOWN).sum()),
             "conflicts": len(self.conflicts),
+            "strong_conflicts": sum(conflict.belief < STRONG for conflict in self.conflicts),
         }
 
     def __str__(self) -> str:
@@ -78,7 +81,9 @@ class Filled:
             count, precision = int(found[f"filled_{kind}"]), found[f"expected_precision_{kind}"]
             parts.append(f"{count:,} filled as {kind}" + (f" (expected precision {precision:.3f})" if count else ""))
         parts.append(f"{int(found['left_unknown']):,} left unknown")
-        return ", ".join(parts) + f"; {len(self.conflicts):,} given labels look doubtful"
+        doubtful, strong = len(self.conflicts), int(found["strong_conflicts"])
+        mild = f", {doubtful - strong:,} more are denied mildly" if doubtful > strong else ""
+        return ", ".join(parts) + f"; {strong:,} given labels look doubtful{mild}"
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the long table as CSV text, and write it to ``path`` if given; one row per image and category."""

@@ -44,10 +44,15 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str:
     >>> did_you_mean("sabr", ["sarb", "partial_bce"])
     " Did you mean 'sarb'?"
     """
-    choices = list(choices)
+    near = near_name(name, choices)
+    return f" Did you mean '{near}'?" if near is not None else ""
+
+
+def near_name(name: str, choices: Iterable[str]) -> str | None:
+    """Return the choice that is spelled most like ``name``, or None."""
     lowered = {choice.lower(): choice for choice in choices}
     near = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.5)
-    return f" Did you mean '{lowered[near[0]]}'?" if near else ""
+    return lowered[near[0]] if near else None
 
 
 def unknown_name(kind: str, name: str, choices: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Files are written whole or not at all, and found again where their names are misspelt."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+from sarb.errors import near_name
 
 
 @contextmanager
@@ -42,6 +44,20 @@ def write_json(path: str | Path, value: Any) -> None:
 def read_json(path: str | Path) -> Any:
     """Read a JSON file."""
     return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def near_path(path: Path) -> Path | None:
+    """Return the path that is there and has the nearest spelling, part by part; None if one part has no near one."""
+    place = Path(path.anchor)
+    try:
+        for part in path.parts[bool(path.anchor) :]:
+            near = part if (place / part).exists() else near_name(part, [entry.name for entry in place.iterdir()])
+            if near is None:
+                return None
+            place = place / near
+    except OSError:  # a part that is no folder, or may not be looked into
+        return None
+    return place
 
 
 def cache_dir() -> Path:

@@ -68,8 +68,10 @@ def out_of_fold(
         are scored just as the known ones were. Images that cannot be read are left out.
     """
     from sarb.predict import predict
+    from sarb.progress import Progress
     from sarb.train import fit
 
+    talk = Progress(progress)
     part, logits = fold_numbers(train.labels, folds, part_seed), np.full(train.labels.shape, np.nan, np.float32)
     rows = {path: row for row, path in enumerate(train.labels.paths)}
     for number in range(folds):
@@ -78,7 +80,8 @@ def out_of_fold(
             scores = Scores.load(kept)
         else:
             learned = replace(train, labels=without(train.labels, part == number))
-            model = fit(learned, progress=progress, **options)
+            talk.say(f"part {number + 1} of {folds}")
+            model = fit(learned, progress=talk, **options)
             scores = predict(model, train, cache=bool(options.get("cache")), skipped=[])
             if kept is not None:
                 scores.save(kept)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sarb.errors import ConfigError, SarbError, did_you_mean
-from sarb.files import read_json, write_json
+from sarb.errors import ConfigError, SarbError
+from sarb.files import near_path, read_json, write_json
 
 if TYPE_CHECKING:
     from sarb.model import Model
@@ -103,11 +103,10 @@ def download(name: str | Path) -> Path:
 
 
 def missing(path: Path) -> SarbError:
-    """The error for a path that is no folder, with the near match among its neighbours."""
-    parent = path.parent
-    neighbours = [entry.name for entry in parent.iterdir() if entry.is_dir()] if parent.is_dir() else []
-    near = did_you_mean(path.name, neighbours)
-    return SarbError(f"{path}: no such run or model folder{'.' + near if near else ''}")
+    """The error for a path that is no folder, with the near match if there is one."""
+    near = near_path(path)
+    hint = f". Did you mean '{near}'?" if near is not None and near.is_dir() else ""
+    return SarbError(f"{path}: no such run or model folder{hint}")
 
 
 @contextmanager

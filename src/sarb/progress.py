@@ -17,11 +17,23 @@ class Progress:
     def __init__(self, enabled: bool = True) -> None:
         self.enabled = enabled
         self.terminal = enabled and sys.stderr.isatty()
+        self._said: set[str] = set()
+
+    @classmethod
+    def of(cls, given: bool | Progress) -> Progress:
+        """One that is there already, or a new one."""
+        return given if isinstance(given, cls) else cls(bool(given))
 
     def say(self, line: str) -> None:
         """Print one line to stderr."""
         if self.enabled:
             print(line, file=sys.stderr, flush=True)
+
+    def once(self, line: str) -> None:
+        """Print a line that need not be said again."""
+        if line not in self._said:
+            self._said.add(line)
+            self.say(line)
 
     @contextmanager
     def bar(self, description: str, total: int | None) -> Iterator[Callable[[int], None]]:

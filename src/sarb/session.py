@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,14 +181,10 @@ def evaluate_session(
     from sarb.data import load
     from sarb.model import load_model
     from sarb.predict import evaluate
+    from sarb.session_labels import run_source
 
     model = load_model(run)
-    if source is None:
-        config = run / "config.json"
-        stored = read_json(config).get("data", {}) if config.is_file() else {}
-        if "source" not in stored:
-            raise ConfigError([f"{run}: does not say which data it was trained on; add --data SRC"])
-        source, data_options = stored["source"], {**stored["options"], **data_options}
+    source, data_options, _ = run_source(run, source, data_options)
     data = load(source, **data_options)
     splits = {"train": data.train, "valid": data.valid, "test": data.test}
     if split not in splits:
@@ -197,7 +194,7 @@ def evaluate_session(
         raise SarbError(f"{source}: has no images in split '{split}'")
     if split == "train":
         print("sarb: these are images the model may have been trained on; the numbers flatter it", file=sys.stderr)
-    return evaluate(model, chosen, **options)
+    return replace(evaluate(model, chosen, **options), name=f"{run.resolve().name}, {split} images")
 
 
 def predict_session(
@@ -234,6 +231,9 @@ def predict_session(
     ]
     if calibration is not None and top_k is None and threshold is None:
         chosen = calibration.decided(raw)
+        if out is None:
+            print("sarb: each category has a threshold of its own, the best F1 on held-out labels; "
+                  "--threshold 0.5 sets one for all", file=sys.stderr)  # fmt: skip
     if as_json:
         rows = [{"file_name": path, "labels": dict(found)} for path, found in zip(scores.paths, chosen, strict=True)]
         print(json.dumps(rows, indent=2, ensure_ascii=False))

@@ -18,7 +18,9 @@ from sarb.errors import ConfigError, DataError, SarbError, check_choice, unknown
 from sarb.files import read_json
 from sarb.folds import FILE as OUT_OF_FOLD
 from sarb.folds import on_scale, out_of_fold, run_options
+from sarb.hub import hub_id, missing
 from sarb.labels import LabelMatrix
+from sarb.report.report import FEW_POSITIVES
 from sarb.scores import Scores
 from sarb.suggest import Suggestions, suggest
 
@@ -29,18 +31,28 @@ if TYPE_CHECKING:
 FORMATS = ("long", "wide", "open_images", "label_studio")
 
 
-def run_data(run: Path, source: str | None = None, options: Mapping[str, Any] | None = None) -> Data:
-    """Load the data a run was trained on, with the same labels hidden; or another source, as it is."""
-    from sarb.data import load
-
+def run_source(
+    run: Path, source: str | None = None, options: Mapping[str, Any] | None = None
+) -> tuple[str, dict[str, Any], Mapping[str, Any]]:
+    """Source, its options and the record of the data a run was trained on; or another source, without a record."""
+    if not run.exists() and (source is None or not hub_id(run)):
+        raise missing(run)
     if source is not None:
-        return load(source, **(options or {}))
+        return source, dict(options or {}), {}
     config = run / "config.json"
     stored = read_json(config).get("data", {}) if config.is_file() else {}
     if "source" not in stored:
         raise ConfigError([f"{run}: does not say which data it was trained on; add --data SRC"])
-    data = load(stored["source"], **{**stored["options"], **(options or {})})
-    return data.hide(stored["known"], stored["mask_seed"]) if stored["known"] < 1 else data
+    return stored["source"], {**stored["options"], **(options or {})}, stored
+
+
+def run_data(run: Path, source: str | None = None, options: Mapping[str, Any] | None = None) -> Data:
+    """Load the data a run was trained on, with the same labels hidden; or another source, as it is."""
+    from sarb.data import load
+
+    source, options, stored = run_source(run, source, options)
+    data = load(source, **options)
+    return data.hide(stored["known"], stored["mask_seed"]) if stored.get("known", 1) < 1 else data
 
 
 def trained_on(run: Path, train: Dataset) -> Dataset:
@@ -119,7 +131,17 @@ def describe(calibration: Calibration) -> str:
         found = calibration.figures.get(key, {})
         parts = (f"{kind.replace('_', ' ')} {value:.4f}" for kind, value in found.items())
         lines.append(f"{name}: " + ", ".join(parts))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_doubt(calibration)])
+
+
+def _doubt(calibration: Calibration) -> list[str]:
+    """A sentence where the figures say little, or speak against the calibration."""
+    positives, error = int(calibration.counts[0].sum()), calibration.figures.get("calibration_error", {})
+    if positives < FEW_POSITIVES:
+        return [f"only {positives} of the held-out labels are present: differences between these numbers are noise"]
+    if error.get("after", 0) >= error.get("before", np.inf):
+        return ["no better than before: the probabilities were already as good as these labels can tell"]
+    return []
 
 
 def scored(
@@ -179,10 +201,15 @@ def complete_session(
     min_confidence: float | None = None,
     min_precision: float | None = None,
     which: str = "model",
+    split: str | None = None,
     overwrite: bool = False,
     **options: Any,
 ) -> tuple[Filled, list[tuple[str, str]]]:
-    """Everything behind ``sarb complete``; returns what was filled and the images that could not be read."""
+    """Everything behind ``sarb complete``; returns what was filled and the images that could not be read.
+
+    ``split`` says which images are filled, ``all`` or one split. A wide table may be trained on, so that its test
+    images keep the given labels unless they are asked for.
+    """
     check_choice("format of completed labels", to, FORMATS)
     if out.exists() and not overwrite:
         raise DataError(f"{out}: exists already; add --overwrite to replace it")
@@ -190,13 +217,20 @@ def complete_session(
     if calibration is None:
         print(f"sarb: {run} is not calibrated: its probabilities are taken at their word; "
               f"'sarb calibrate {run}' mends that", file=sys.stderr)  # fmt: skip
-    scores, labels, held, skipped = scored(run, data, list(data.splits), which, **options)
+    split = split or ("train" if to == "wide" else "all")
+    check_choice("split", split, ["all", *data.splits])
+    chosen = list(data.splits) if split == "all" else [split]
+    scores, labels, held, skipped = scored(run, data, chosen, which, **options)
     if held is None and source is None:
         print("sarb: conflicts come from a model that was trained on the labels it judges and so misses many; "
               f"'sarb calibrate {run}' gives it out-of-fold scores", file=sys.stderr)  # fmt: skip
     filled = complete(scores, labels, calibration, min_confidence, min_precision, out_of_fold=held)
     if to == "wide":
         _write_wide(data, filled, out, overwrite)
+        kept = {name: len(part) for name, part in data.splits.items() if name not in chosen and len(part)}
+        if kept:
+            what = " and ".join(f"{count:,} {name} images" for name, count in kept.items())
+            print(f"sarb: the labels of {what} are left as given; --split all fills them too", file=sys.stderr)
     else:
         filled.save(out, to)
     conflicts_csv(filled.conflicts, out.with_name("conflicts.csv"))

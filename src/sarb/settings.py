@@ -30,6 +30,8 @@ AT_LEAST: dict[str, float] = {
     "epochs": 1, "min_steps": 0, "batch_size": 1, "image_size": 32, "lr": 0, "weight_decay": 0, "warmup": 0, "clip": 0,
     "workers": 0, "cache_views": 0, "graph_smoothing": 0, "patience": 1,
 }  # fmt: skip
+#: how many times ``epochs`` a small data set may get to reach ``min_steps``
+MOST_GROWTH = 20
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,11 @@ class Settings:
         """All settings, ready for JSON."""
         return dataclasses.asdict(self)
 
+    def grown(self, steps: int) -> Settings:
+        """The same with the epochs, of ``steps`` steps each, that ``min_steps`` needs, as far as they may grow."""
+        wanted = -(-self.min_steps // max(1, steps))
+        return dataclasses.replace(self, epochs=max(self.epochs, min(wanted, MOST_GROWTH * self.epochs)))
+
     def network_config(self) -> dict[str, Any]:
         """What is needed to build the network again; where its first weights came from is not."""
         backbone = {key: value for key, value in self.backbone_options.items() if key != "weights"}
@@ -100,8 +107,11 @@ def read_recipe(recipe: str | Path | None) -> dict[str, dict[str, Any]]:
     if recipe is None:
         recipe = "gpu" if _has_gpu() else "small"
     file = Path(recipe)
+    built_in = RECIPES / f"{recipe}.toml"
+    if file.suffix not in ("", ".toml") or (not built_in.is_file() and file.is_dir()):
+        raise ConfigError([f"{file}: a recipe is a built-in name or a .toml file; did you mean --data {file}?"])
     if not file.suffix:
-        file = RECIPES / f"{recipe}.toml"
+        file = built_in
         if not file.is_file():
             raise ConfigError([unknown_name("recipe", str(recipe), recipe_names())])
     if not file.is_file():

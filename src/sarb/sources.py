@@ -149,7 +149,7 @@ class Sources:
         wanted += [View(split.train, augment, number, settings.seed) for number in range(settings.cache_views)]
         found = cached_views(backbone, wanted, device=device, workers=settings.workers, progress=talk)
         stored, size = found[0], sum(features.activations.nbytes for features in found)
-        talk.say(f"training on {cache_note(settings.cache_views, size)}")
+        talk.once(f"training on {cache_note(settings.cache_views, size)}")
 
         plain, train = _maps(stored, split.train, split.rows), found[1 + own :]
         valid = _maps(found[1], split.valid) if own else _maps(stored, split.valid, split.held)

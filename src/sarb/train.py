@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +37,6 @@ from sarb.settings import Settings, resolve
 from sarb.sources import Skipped, Sources, Split
 from sarb.track import Trackers
 
-#: how many times ``epochs`` a small data set may get to reach ``min_steps``
-MOST_GROWTH = 20
-
 
 def fit(
     train: Dataset,
@@ -59,7 +55,7 @@ def fit(
     network_options: Mapping[str, Any] | None = None,
     backbone_options: Mapping[str, Any] | None = None,
     recipe: str | Path | None = None,
-    progress: bool = True,
+    progress: bool | Progress = True,
     record: Mapping[str, Any] | None = None,
     track: str | Sequence[str] | Trackers | None = None,
     **options: Any,
@@ -89,7 +85,7 @@ def fit(
         track: also log to ``tensorboard``, ``wandb`` or both; changes no number.
         options: any other setting of :class:`sarb.settings.Settings`: epochs, batch_size, lr, image_size, …
     """
-    talk = Progress(progress)
+    talk = Progress.of(progress)
     settings = resolve(
         recipe, method=method, network=network, backbone=backbone, seed=seed, patience=patience, words=words,
         method_options=method_options, network_options=network_options, backbone_options=backbone_options, **options,
@@ -137,9 +133,11 @@ class _Training:
         self.split = Split.of(train, valid, settings.seed)
         self.skipped = Skipped(self.split, talk)
         steps = -(-len(self.split.train) // (settings.batch_size * self.accelerator.num_processes))
-        wanted = -(-settings.min_steps // max(1, steps))
-        epochs = max(settings.epochs, min(wanted, MOST_GROWTH * settings.epochs))
-        self.settings = settings = replace(settings, epochs=epochs)
+        asked, settings = settings.epochs, settings.grown(steps)
+        self.settings = settings
+        if settings.epochs > asked:
+            wanted = f"about {settings.min_steps} steps are wanted (min_steps)"
+            talk.say(f"{settings.epochs} epochs instead of {asked}: the images are few, and {wanted}")
         self.model = new_model(self.split.train.labels, settings, talk)
         if init is not None:
             talk.say(start_from(self.model, init if isinstance(init, Model) else load_model(init)))
@@ -228,6 +226,8 @@ class _Training:
             self._new_round()
         method.train()
         method.begin_epoch(epoch, self._plain_batches)
+        if note := method.note(epoch):
+            self.talk.say(f"epoch {epoch}: {note}")
         batches = Batches(len(self.sources.train), settings.batch_size, epoch, settings.seed, rank, world)
         sums: dict[str, float] = {}
         with self.talk.bar(f"epoch {epoch}", len(batches)) as advance:

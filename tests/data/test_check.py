@@ -33,9 +33,10 @@ def found(checked, level=None):
 def test_nothing_is_wrong(source):
     checked = check(source(GOOD), encoding="binary")
     assert checked.ok and checked.opened == 4 and not checked.findings.shown
-    head, summary = str(checked).split("\n\n")
+    head, summary, command = str(checked).split("\n\n")
     assert head.endswith("labels.csv: 4 images (train 2, test 2), 2 categories, 100.0 % of the labels known")
     assert summary == "nothing found: ready to train"
+    assert command == f"next: sarb train --data {checked.source} -o encoding=binary"
     content = json.loads(checked.to_json())
     assert (content["ok"], content["images"], content["categories"]) == (True, {"train": 2, "test": 2}, ["x", "y"])
 
@@ -50,7 +51,7 @@ def test_everything_at_once(source):
         ("split-overlap", 4, "a.png"), ("bad-name", 6, None), ("missing-file", 8, "A.png"),
         ("missing-file", 7, "../none.png"),
     ]  # fmt: skip
-    assert {kind for kind, _, _ in found(checked, "note")} == {"bom", "crlf"}
+    assert {kind for kind, _, _ in found(checked, "note")} == {"bom"}
     assert {"image-without-label", "path-outside-root", "category-without-present"} <= {
         kind for kind, _, _ in found(checked, "warning")
     }

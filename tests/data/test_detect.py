@@ -1,6 +1,6 @@
 import pytest
 
-from sarb.data import DATASETS
+from sarb.data import DATASETS, load
 from sarb.data.detect import HEADERS, LAYOUTS, SUFFIXES, detect
 from sarb.errors import DataError
 
@@ -74,3 +74,13 @@ def test_two_layouts_in_one_folder(tmp_path):
     (tmp_path / "metadata.csv").touch()
     with pytest.raises(DataError, match=r"could be folder or vg; say which: folder:.* or vg:"):
         told(tmp_path)
+
+
+def test_a_slip_in_the_path_gets_the_near_one(tmp_path, monkeypatch):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "labels.csv").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"photo/labels\.csv: no such file.* Did you mean 'photos/labels\.csv'\?"):
+        load("photo/labels.csv")
+    with pytest.raises(DataError, match=r"Did you mean 'table:photos/labels\.csv'\?"):
+        load("table:photo/labels.csv")

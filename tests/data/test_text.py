@@ -23,7 +23,14 @@ def kinds(path):
 
 def test_survey_notes_mark_and_line_ends(write):
     assert kinds(write("a\nb\n")) == ("utf-8-sig", [])
-    assert kinds(write(b"\xef\xbb\xbfa\r\nb\r\n")) == ("utf-8-sig", [("note", "bom", 1), ("note", "crlf", None)])
+    assert kinds(write(b"\xef\xbb\xbfa\r\nb\r\n")) == ("utf-8-sig", [("note", "bom", 1)])
+    assert kinds(write(b"a\r\nb\nc")) == ("utf-8-sig", [("note", "crlf", None)])
+
+
+def test_a_line_end_across_two_blocks_is_one(write, monkeypatch):
+    monkeypatch.setattr("sarb.data.text.CHUNK", 2)
+    assert kinds(write(b"a\r\nb\r\n")) == kinds(write(b"ab\r\n")) == ("utf-8-sig", [])
+    assert kinds(write(b"ab\r\nc\n")) == ("utf-8-sig", [("note", "crlf", None)])
 
 
 @pytest.mark.parametrize("before", ["a\n" * 4, "ä\n" * 3_000_000])

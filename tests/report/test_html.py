@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from sarb.errors import SarbError
+from sarb.labels import LabelMatrix
 from sarb.report import write_report
 from tests.report.conftest import fill_run
 
@@ -82,7 +83,9 @@ def test_numbers_are_those_of_metrics_json(written):
     cards = dict(re.findall(r'<span class="label">([^<]*)</span><span class="value">([^<]*)</span>', text))
     assert cards["mAP"] == f"{stored['mAP']:.1f}" and cards["OF1"] == f"{stored['OF1']:.1f}"
     assert cards["mAP interpolated"] == f"{stored['mAP_interpolated']:.1f}" and cards["CF1"] == f"{stored['CF1']:.1f}"
-    assert cards["Known labels"] == "60 %"
+    share = LabelMatrix.load(folder / "labels.npz").known_share  # of labels that were not all known before hiding
+    assert share < 0.6 and cards["Known labels"] == f"{100 * share:.3g} %"
+    assert f"Trained with {100 * share:.3g} % of the labels" in text and "60 % asked for" in text
     values = set(re.findall(r'data-value="([^"]*)"', text))
     for name in ("OP", "OR", "CP", "CR", "OF1_top3", "CF1_top3_raw"):
         assert repr(stored[name]) in values
@@ -166,3 +169,29 @@ def test_what_is_no_run_folder_is_one_clear_error(tmp_path, run):
     (run / "scores.npz").write_bytes(b"PK\x03\x04 broken")
     with pytest.raises(SarbError, match=r"scores\.npz: cannot read"):
         write_report(run)
+
+
+def test_the_known_share_is_the_true_one(run, no_pictures):
+    """A table with gaps of its own, of which nothing was hidden."""
+    config = json.loads((run / "config.json").read_text())
+    config["data"] |= {"known": 1.0, "known_share": 0.72}
+    (run / "config.json").write_text(json.dumps(config))
+    share = LabelMatrix.load(run / "labels.npz").known_share
+    assert f"Trained with {100 * share:.3g} % of the labels" in write_report(run).read_text()
+    assert "asked for" not in write_report(run).read_text()
+    (run / "labels.npz").unlink()
+    assert "Trained with 72 % of the labels" in write_report(run).read_text()
+
+
+def test_few_positives_are_a_caution(run, no_pictures):
+    positives = int(LabelMatrix.load(run / "test_labels.npz").positives.sum())
+    text = write_report(run).read_text()
+    assert (f"rough: only {positives} known positives in the images tested" in text) == (positives < 100)
+    metrics = json.loads((run / "metrics.json").read_text())
+    for name in ("scores.npz", "test_labels.npz"):
+        (run / name).unlink()
+    for row in metrics["per_category"]:
+        row["positives"] = 3
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    few = 3 * len(metrics["per_category"])
+    assert f"rough: only {few} known positives in the images tested" in write_report(run).read_text()

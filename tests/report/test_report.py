@@ -80,3 +80,11 @@ def test_nothing_known_still_prints_and_saves(tmp_path):
     report = Report.of(Scores([[1.0]], ["cat"]), [[0]])
     assert "mAP n/a" in str(report)
     assert json.loads(report.save(tmp_path).joinpath("metrics.json").read_text())["mAP"] is None
+
+
+@pytest.mark.parametrize(("positives", "rough"), [(99, True), (100, False)])
+def test_few_positives_are_a_caution(positives, rough):
+    labels = np.full((120, 1), -1)
+    labels[:positives] = 1
+    report = Report.of(Scores(np.linspace(-1, 1, 120)[:, None], ["cat"]), labels)
+    assert ("rough: only 99 known positives in the images tested" in str(report)) == rough

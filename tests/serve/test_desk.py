@@ -204,6 +204,15 @@ def test_files_of_others_are_not_replaced(open_review, gaps, tmp_path):
         open_review(out=tmp_path / "x.parquet")
 
 
+def test_answers_given_as_labels(open_review, gaps):
+    desk = open_review()
+    desk.answer("ann", desk.next("ann")[0].id, "yes")
+    desk.close()
+    with pytest.raises(SarbError, match=r"reviewed\.csv: this is the source itself.*your answers are taken up"):
+        open_review(labels=str(gaps / "reviewed.csv"))
+    assert open_review().progress()["yes"] == 1
+
+
 def test_a_review_that_somebody_has_edited_is_not_replaced(open_review, gaps):
     desk = open_review()
     (question,) = desk.next("ann", count=1)

@@ -18,6 +18,7 @@ from sarb.data.assemble import finish
 from sarb.data.dataset import Data, Dataset
 from sarb.data.problems import all_at_once
 from sarb.errors import ConfigError, DataError, unknown_name
+from sarb.files import near_path
 
 __all__ = ["DATASETS", "Data", "Dataset", "load", "reader_name"]
 
@@ -64,7 +65,9 @@ def load(source: str | Path, **options: Any) -> Data:
     if place and not located:
         raise DataError(f"source '{name}' takes no place, got '{place}'")
     if located and not Path(place).expanduser().exists():
-        raise DataError(f"{place}: no such file or folder (read as source '{name}')")
+        near = near_path(Path(place).expanduser())
+        hint = f". Did you mean '{name}:{near}'?" if near is not None else ""
+        raise DataError(f"{place}: no such file or folder (read as source '{name}'){hint}")
     guessed = "" if str(source).startswith(name) else f" (what {source} was taken for)"
     own, common = _convert(f"source '{name}'{guessed}", reader, options, skip=int(located))
     where = [Path(place).expanduser()] if located else []

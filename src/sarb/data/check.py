@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,14 @@ class Checked:
         findings: with exact counts; the first of each kind as text.
         data: what could be read, None when nothing could.
         opened: number of images that were decoded.
+        options: of the data source.
     """
 
     source: str
     findings: Findings
     data: Data | None
     opened: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -46,7 +49,13 @@ class Checked:
         for level in LEVELS:
             for kind in dict.fromkeys(finding.kind for finding in self.findings.of(level)):
                 parts.append(self._group(level, kind))
-        return "\n\n".join([*parts, self._summary()])
+        return "\n\n".join([*parts, self._summary(), *([f"next: {self.command}"] if self.ok else [])])
+
+    @property
+    def command(self) -> str:
+        """The command that trains on it."""
+        options = [word for key, value in self.options.items() for word in ("-o", f"{key}={value}")]
+        return shlex.join(["sarb", "train", "--data", self.source, *options])
 
     def to_json(self) -> str:
         """Return everything as JSON."""
@@ -114,7 +123,7 @@ def check(
             _check_overlap(data)
             if open_images:
                 opened = check_images(data, talk)
-    return Checked(str(source), findings, data, opened)
+    return Checked(str(source), findings, data, opened, options)
 
 
 def _check_labels(data: Data) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from sarb.errors import DataError, did_you_mean, unknown_name
+from sarb.files import near_path
 
 #: file that marks a folder -> its reader
 LAYOUTS: dict[str, str] = {
@@ -64,8 +65,9 @@ def detect(text: str, names: Collection[str]) -> tuple[str, str]:
     match = re.match(r"([A-Za-z_]\w+):", text)
     if match:
         raise DataError(unknown_name("data source", match[1], names))
-    sources = _sources(names)
-    raise DataError(f"{text}: no such file, folder or data source.{did_you_mean(text, names)} Sources: {sources}")
+    near = near_path(path)
+    hint = f" Did you mean '{near}'?" if near is not None else did_you_mean(text, names)
+    raise DataError(f"{text}: no such file, folder or data source.{hint} Sources: {_sources(names)}")
 
 
 def _file(path: Path, names: Collection[str]) -> str:

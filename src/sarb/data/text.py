@@ -32,19 +32,21 @@ def watch(advance: Callable[[int], None]) -> Iterator[None]:
 def survey(path: Path, charset: str | None = None) -> str:
     """Read a file once as bytes and return the name of the codec to open it with.
 
-    Notes a byte order mark and CRLF line ends. Text that is not UTF-8 is an error that names the line and the option to
-    add; while problems are gathered, the reader goes on with Latin-1, which reads any byte.
+    Notes a byte order mark and mixed line ends. Text that is not UTF-8 is an error that names the line and the option
+    to add; while problems are gathered, the reader goes on with Latin-1, which reads any byte.
     """
     if charset is not None:
         return _known_codec(charset)
     problems = Problems(path)
-    decoder, crlf, number = codecs.getincrementaldecoder("utf-8")(), 0, 1
+    decoder, crlf, ended, number = codecs.getincrementaldecoder("utf-8")(), 0, False, 1
     try:
         with path.open("rb") as file:
             first = file.read(4)
             file.seek(0)
             while block := file.read(CHUNK):
-                crlf += block.count(b"\r\n")
+                # a pair may be cut in two by the end of a block
+                crlf += block.count(b"\r\n") + (ended and block.startswith(b"\n"))
+                ended = block.endswith(b"\r")
                 try:
                     decoder.decode(block)
                 except UnicodeDecodeError as error:
@@ -61,8 +63,9 @@ def survey(path: Path, charset: str | None = None) -> str:
         raise fault(path, f"cannot be read ({error.strerror})") from None
     if first.startswith(codecs.BOM_UTF8):
         problems.add("starts with a byte order mark, which is skipped", kind="bom", level="note", line=1)
-    if crlf:
-        problems.add(f"{crlf} lines end with CR LF (Windows), which is read the same", kind="crlf", level="note")
+    if 0 < crlf < number - 1:
+        found = f"{crlf} of {number - 1} lines end with CR LF (Windows), the others with LF"
+        problems.add(f"{found}; both are read the same", kind="crlf", level="note")
     problems.raise_any()
     return "utf-8-sig"
 

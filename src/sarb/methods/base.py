@@ -18,8 +18,8 @@ from sarb.networks.base import Network
 class Method(nn.Module):
     """A way to train a network. ``forward(batch)`` returns named loss terms; the loop sums them and knows no method.
 
-    Hooks, all optional: :meth:`prepare`, :meth:`begin_epoch`, :meth:`end_step`, :meth:`end_round`, :meth:`figures`, and
-    the class attributes below. State that must survive a resume lives in parameters and buffers.
+    Hooks, all optional: :meth:`prepare`, :meth:`begin_epoch`, :meth:`note`, :meth:`end_step`, :meth:`end_round`,
+    :meth:`figures`, and the class attributes below. State that must survive a resume lives in parameters and buffers.
 
     Attributes:
         needs: stages the network must offer.
@@ -63,6 +63,10 @@ class Method(nn.Module):
     def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
         """``loader()`` iterates over the training images once, in order, without augmentation."""
         self.epoch = epoch
+
+    def note(self, epoch: int) -> str:
+        """What is new from this epoch on, in a few words; nothing for most."""
+        return ""
 
     def begin_step(self, position: float) -> None:
         """``position`` is the place in training in epochs, e.g. 2.25."""

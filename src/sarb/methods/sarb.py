@@ -110,6 +110,10 @@ class SARB(Method):
         if self.plrb is not None and self.blending and since % max(1, self._epochs(self.refresh)) == 0:
             self.plrb.fit(*self._positives(loader()))
 
+    def note(self, epoch: int) -> str:
+        """Say where blending begins: the loss has more terms from there on."""
+        return "blending begins" if 0 < epoch == self._epochs(self.start) and (self.ilrb or self.plrb) else ""
+
     def _epochs(self, number: float) -> int:
         """A number of epochs, given as such or as a share of all."""
         return round(number * self.epochs) if 0 < number < 1 else int(number)

@@ -104,7 +104,7 @@ def _cards(run: RunFolder, report: Report | None) -> str:
     ]
     share = _known_share(run)
     if share is not None:
-        cards.append(page.card("Known labels", f"{share:.3g} %", "of the training labels"))
+        cards.append(page.card("Known labels", f"{share:.3g} %", f"of the training labels{_asked(run)}"))
     return f'<div class="cards">{"".join(cards)}</div>' + page.section("Decisions", _decisions(run, report))
 
 
@@ -123,7 +123,7 @@ def _decisions(run: RunFolder, report: Report) -> str:
     counted = f"{int(report.metrics.get('known_entries', 0)):,} known test labels were scored"
     if left_out:
         counted += f"; {_count(left_out, 'category', 'categories')} without a known positive left out of mAP and CR"
-    content += page.paragraph(f"{counted}.", "note")
+    content += page.paragraph(f"{counted}{'; ' + report.caution if report.caution else ''}.", "note")
     if run.others():
         names = ("mAP", "mAP_interpolated", "OF1", "CF1")
         more = [
@@ -175,11 +175,16 @@ def _configuration(run: RunFolder) -> str:
 
 
 def _known_share(run: RunFolder) -> float | None:
-    """Known share of the training labels in percent: what was asked for, else what the labels say."""
-    asked = run.setting("known", "known_share")
-    if isinstance(asked, int | float):
-        return 100 * float(asked)
-    return 100 * run.train.known_share if run.train is not None else None
+    """Known share of the training labels in percent: of those that were used, else as recorded."""
+    recorded = run.setting("known_share")
+    share = run.train.known_share if run.train is not None else recorded if isinstance(recorded, int | float) else None
+    return None if share is None else 100 * float(share)
+
+
+def _asked(run: RunFolder) -> str:
+    """What was asked to be kept, if labels were hidden."""
+    asked = run.setting("known")
+    return f"; {100 * asked:.3g} % asked for" if isinstance(asked, int | float) and asked < 1 else ""
 
 
 def _count(number_of: float, one: str, many: str) -> str:

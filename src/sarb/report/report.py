@@ -28,6 +28,9 @@ DECISIONS = ("OP", "OR", "OF1", "CP", "CR", "CF1")
 #: a longer list is printed as its best and its worst
 PRINTED_CATEGORIES = 24
 
+#: with fewer known positives a number is rough
+FEW_POSITIVES = 100
+
 
 @dataclass(frozen=True)
 class Report:
@@ -64,6 +67,13 @@ class Report:
             raise DataError(f"the model and the labels do not have the same categories ({detail})")
         rows = per_category(scores.logits, labels, threshold=threshold)
         return cls(evaluate(scores.logits, labels, threshold), rows, name, scores, labels)
+
+    @property
+    def caution(self) -> str:
+        """A sentence where there is little to measure on."""
+        positives = sum(int(row["positives"]) for row in self.per_category)
+        few = self.per_category and positives < FEW_POSITIVES
+        return f"rough: only {positives} known positives in the images tested" if few else ""
 
     @property
     def mAP(self) -> float:  # noqa: N802
@@ -135,6 +145,8 @@ def render(report: Report) -> str:
         f"{int(metrics.get('images', 0)):,} images, {int(metrics.get('categories', 0))} categories, "
         f"{int(metrics.get('known_entries', 0)):,} known labels"
     )
+    if report.caution:
+        console.print(report.caution)
     table = Table("decision", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in DECISIONS:
         table.add_column(name, justify="right")

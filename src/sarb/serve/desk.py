@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sarb.errors import SarbError, unknown_name
 from sarb.labels import ABSENT, PRESENT, UNKNOWN
-from sarb.serve.journal import Journal
+from sarb.serve.journal import Journal, journal_of
 from sarb.serve.leases import Leases
 from sarb.serve.saver import Saver
 from sarb.serve.table import Table
@@ -93,7 +93,7 @@ class Desk:
 
     def _start(self) -> None:
         """Go on where the journal ends, and write the CSV once, so that what hinders it is known before any answer."""
-        path = self.out.with_name(f"{self.out.stem}.answers.jsonl")
+        path = journal_of(self.out)
         if self.out.exists() and not path.exists():
             raise SarbError(
                 f"{self.out}: exists already and no review wrote it (there is no {path.name}); choose another --out"

@@ -16,6 +16,11 @@ class SaveError(SarbError):
     """An answer that could not be written; it may be sent again."""
 
 
+def journal_of(out: Path) -> Path:
+    """The journal beside the file of a review: ``reviewed.csv`` -> ``reviewed.answers.jsonl``."""
+    return out.with_name(f"{out.stem}.answers.jsonl")
+
+
 class Journal:
     """An append-only file of JSON lines, held by one process.
 

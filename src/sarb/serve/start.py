@@ -20,6 +20,7 @@ from sarb.predict import match_categories, predict
 from sarb.scores import Scores
 from sarb.serve.app import create_app
 from sarb.serve.desk import Desk
+from sarb.serve.journal import journal_of
 from sarb.serve.order import order
 from sarb.serve.recogniser import Recogniser
 from sarb.serve.score_cache import ScoreCache
@@ -93,6 +94,7 @@ def open_desk(recogniser: Recogniser, labels: str, options: Mapping[str, Any], o
     """Read the labels, score their images, rank the questions, and take up the review where it was left."""
     table = Table(load(labels, **options))
     place = check_target(out or table.default_out())
+    _refuse_answers(table, place)
     if table.labels.known.all():
         raise SarbError(f"{labels}: every label is known, there is nothing to review")
     for part in table.data.splits.values():
@@ -105,6 +107,16 @@ def open_desk(recogniser: Recogniser, labels: str, options: Mapping[str, Any], o
     if desk.ignored:
         say(f"{desk.ignored:,} earlier answers are about labels that are known now, or gone; they stay in the journal")
     return desk
+
+
+def _refuse_answers(table: Table, out: Path) -> None:
+    """Say how to go on when the file of the answers is given as the labels."""
+    source = table.data.train.source
+    if source is not None and out.exists() and source.exists() and out.samefile(source) and journal_of(out).exists():
+        raise SarbError(
+            f"{out}: this is the source itself, which a review never changes; to go on with a review, give the table "
+            "it began with again (--labels labels.csv): your answers are taken up. For another one, choose --out"
+        )
 
 
 def _scored(recogniser: Recogniser, table: Table, out: Path) -> tuple[Scores, Any]:
