@@ -59,6 +59,14 @@ def test_gain_and_room(tmp_path):
     assert body(above)[2] == "|  | Ours | **50.0** |"
 
 
+@pytest.mark.parametrize(("paper", "gain", "note"), [("coco2014", "2.0", "interpolated"), (None, "0.0", "plain")])
+def test_beside_published_numbers_ours_are_interpolated_too(tmp_path, paper, gain, note):
+    made = results(tmp_path, ("SSGRL", 0.1, 0, 50.0), ("Ours", 0.1, 0, 49.99, {"mAP_interpolated": 53.0}))
+    table = gain_tables(made, "hand", ["SSGRL", "Ours"], paper)[0]
+    assert body(table)[0] == f"| hand | Ours − SSGRL | {gain} |", "and no minus before a zero"
+    assert f"mean of {note} average precisions" in table.to_markdown()
+
+
 def test_the_published_room_above_ssgrl_is_the_known_one(tmp_path):
     lines = [(row, known, 0, 50.0 + 10 * known) for row in ("SSGRL", "Ours") for known in (0.1, 0.9)]
     *_, above = gain_tables(results(tmp_path, *lines), "hand", ["SSGRL", "Ours"], "coco2014")

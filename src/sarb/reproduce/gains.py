@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sarb.reproduce import published
-from sarb.reproduce.comparison import PLAIN, Line, percent
+from sarb.reproduce.comparison import INTERPOLATED, PLAIN, Line, percent
 from sarb.reproduce.names import BASELINE, COMPARISON, LOSS, OURS, POOLED
 from sarb.reproduce.results import Number, Results
 from sarb.reproduce.tables import Group, Table
@@ -18,11 +18,17 @@ Find = Callable[[str, float], float | None]
 
 
 def gain_tables(results: Results, title: str, rows: Sequence[str], paper: str | None) -> list[Table]:
-    """Gain of SARB, room closed above the pooled baseline and above SSGRL, and steadiness of the loss."""
+    """Gain of SARB, room closed above the pooled baseline and above SSGRL.
 
-    def ours(row: str, known: float) -> float | None:
-        number = results.number(row, known, "mAP")
+    Beside published numbers ours are interpolated, as those are.
+    """
+
+    def ours(row: str, known: float, metric: str = "mAP_interpolated" if paper else "mAP") -> float | None:
+        number = results.number(row, known, metric)
         return None if number is None else number.value
+
+    def plain(row: str, known: float) -> float | None:
+        return ours(row, known, "mAP")
 
     def theirs(row: str, known: float) -> float | None:
         return published.number(paper or "", row, known, "mAP")
@@ -32,7 +38,7 @@ def gain_tables(results: Results, title: str, rows: Sequence[str], paper: str | 
     if shares and OURS in rows:
         tables.append(_gain(title, rows, shares, ours, theirs, paper))
     if shares and ours(POOLED, 1.0) is not None:
-        tables.append(_room_pooled(title, rows, shares, ours))
+        tables.append(_room_pooled(title, rows, shares, plain))
     if len(shares) > 1 and BASELINE in rows and OURS in rows:
         tables.append(_room_baseline(title, rows, shares, ours, theirs, paper))
     return tables
@@ -44,7 +50,7 @@ def _gain(
     groups = [Group((title,), _gains([row for row in rows if row in COMPARISON], shares, ours), "none")]
     if paper:
         groups.append(Group((f"published, {published.TITLES[paper]}",), _gains(COMPARISON, shares, theirs), "none"))
-    notes = [PLAIN, "The paper: the gain grows as known labels shrink."]
+    notes = [INTERPOLATED if paper else PLAIN, "The paper: the gain grows as known labels shrink."]
     if len(shares) > 1:
         first, last = (groups[0].lines[0][1][place] for place in (0, len(shares) - 1))
         if first is not None and last is not None:
@@ -113,9 +119,8 @@ def _room_baseline(
         groups.append(Group((f"published, {published.TITLES[paper]}",), lines(COMPARISON, theirs)))
     caption = f"Room closed above {BASELINE}, in percent"
     note = f"0 is {BASELINE} at the same proportion, 100 is {BASELINE} at {percent(high)}." + NO_ROOM
-    return Table(
-        f"room-{BASELINE.lower()}", caption, ("Data", "Method", *map(percent, low)), tuple(groups), (note, PLAIN)
-    )
+    notes = (note, INTERPOLATED if paper else PLAIN)
+    return Table(f"room-{BASELINE.lower()}", caption, ("Data", "Method", *map(percent, low)), tuple(groups), notes)
 
 
 def steadiness_table(results: Results, title: str) -> list[Table]:

@@ -90,7 +90,8 @@ class Table:
     def _cell(self, number: Number | None, best: bool, mark: str) -> str:
         if number is None:
             return "–"
-        text = f"{number.value:.{self.digits}f}".replace("-", "−")
+        shown = round(number.value, self.digits) + 0.0  # no minus before a zero
+        text = f"{shown:.{self.digits}f}".replace("-", "−")
         if number.deviation is not None:
             text += f" ± {number.deviation:.{self.digits}f}"
         return mark.format(text) if best else text
