@@ -6,7 +6,8 @@ import pytest
 import sarb
 import sarb.folds
 from sarb.errors import ConfigError, DataError
-from sarb.folds import fold_numbers, on_scale, out_of_fold, without
+from sarb.files import write_json
+from sarb.folds import fold_numbers, on_scale, out_of_fold, run_options, without
 from tests.made_scores import make
 
 
@@ -71,3 +72,10 @@ def test_on_the_scale_of_the_final_model():
     assert np.array_equal(found[:, 2], scores.logits[:, 2])  # every label is known, so there is nothing to compare
     with pytest.raises(DataError, match="same images"):
         on_scale(scores, final.take([0, 1]), labels)
+
+
+def test_a_part_trains_as_long_as_the_run(tmp_path):
+    # 48 images in steps of 64: 5 epochs have grown to their most, 100, and must not grow again
+    write_json(tmp_path / "config.json", {"settings": {"epochs": 100, "min_steps": 360, "patience": 3}, "cached": True})
+    found = run_options(tmp_path, tmp_path / "parts")
+    assert (found["epochs"], found["min_steps"], found["patience"], found["cache"]) == (100, 0, None, True)

@@ -120,6 +120,6 @@ def run_options(run: Path, parts: Path) -> dict[str, Any]:
     recipe = parts / "as-trained.toml"  # an empty one, so that no default of this machine's recipe joins in
     parts.mkdir(parents=True, exist_ok=True)
     recipe.write_text("# every setting is given\n", encoding="utf-8")
-    # stopping early needs validation images, which a fold does not have
-    changed = {"patience": None, "recipe": recipe, "cache": True if config.get("cached") else None}
+    # stopping early needs validation images, which a fold does not have; the epochs have grown to min_steps already
+    changed = {"patience": None, "min_steps": 0, "recipe": recipe, "cache": True if config.get("cached") else None}
     return {**config["settings"], **changed}
