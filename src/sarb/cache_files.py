@@ -125,7 +125,10 @@ def _locked(partial: Path, say: Say) -> int:
 
 
 def _same(handle: int, path: Path) -> bool:
-    return path.exists() and os.path.samestat(os.fstat(handle), path.stat())
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:  # looking first would leave a moment in which another process moves it
+        return False
 
 
 def _release(handle: int) -> None:
