@@ -2,8 +2,9 @@
 
     python benchmarks/data_check.py --rows 1000000 --columns 80 --out benchmarks/data_check.csv
 
-Writes a seeded CSV (4 % present, 16 % absent, 80 % blank), checks it in a process of its own, and appends one row with
-seconds, peak resident memory and, as the floor, the seconds the csv module alone takes to split the same file.
+Writes a seeded CSV (4 % present, 16 % absent, 80 % blank), checks it in a process of its own, and appends
+one row with seconds, peak resident memory and, as the floor, the seconds the csv module alone takes to split
+the same file.
 """
 
 import argparse
@@ -19,7 +20,17 @@ from pathlib import Path
 
 import numpy as np
 
-FIELDS = ["rows", "columns", "kind", "megabytes", "seconds", "peak_gigabytes", "csv_only_seconds", "ratio", "errors"]
+FIELDS = [
+    "rows",
+    "columns",
+    "kind",
+    "megabytes",
+    "seconds",
+    "peak_gigabytes",
+    "csv_only_seconds",
+    "ratio",
+    "errors",
+]
 
 
 def write_table(path: Path, rows: int, columns: int, kind: str) -> None:
@@ -48,10 +59,12 @@ def csv_only(path: Path) -> float:
 def check(path: Path, kind: str) -> tuple[float, float, int]:
     """Return seconds, peak memory in GB and the number of errors found."""
     options = ["-o", "check_files=false", *([] if kind == "words" else ["-o", "encoding=binary"])]
-    code = "from sarb.cli import main; main()"
+    code = "from sarb.cli.app import main; main()"
     arguments = ["data", "check", str(path), *options, "--no-images", "--json"]
     started = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
     return seconds, peak, json.loads(done.stdout)["counts"]["error"]
@@ -70,9 +83,19 @@ def main() -> None:
         floor = csv_only(path)
         seconds, peak, errors = check(path, given.kind)
         size = path.stat().st_size / 1e6
-    row = [given.rows, given.columns, given.kind, round(size, 1), round(seconds, 1), round(peak, 2), round(floor, 1)]
+    row = [
+        given.rows,
+        given.columns,
+        given.kind,
+        round(size, 1),
+        round(seconds, 1),
+        round(peak, 2),
+        round(floor, 1),
+    ]
     row += [round(seconds / floor, 1), errors]
-    print(platform.platform(), *(f"{name} {value}" for name, value in zip(FIELDS, row, strict=True)), sep="\n")
+    print(
+        platform.platform(), *(f"{name} {value}" for name, value in zip(FIELDS, row, strict=True)), sep="\n"
+    )
     if given.out is not None:
         new = not given.out.exists()
         with given.out.open("a", newline="") as file:

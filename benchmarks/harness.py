@@ -4,9 +4,9 @@
     result = run(case)          # result.ratio, result.memory_ratio, result.distance
 
 Peak memory is what one call adds to the resident memory of the process: free heap pages are given back
-(``malloc_trim``), the kernel's high-water mark is reset (``/proc/self/clear_refs``), the call runs, the mark is read.
-Nothing is sampled, so no short peak is missed; where the kernel does not offer it, the memory is left out. On a GPU it
-is what ``torch.cuda.max_memory_allocated`` says.
+(``malloc_trim``), the kernel's high-water mark is reset (``/proc/self/clear_refs``), the call runs, the mark
+is read. Nothing is sampled, so no short peak is missed; where the kernel does not offer it, the memory is
+left out. On a GPU it is what ``torch.cuda.max_memory_allocated`` says.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ T = TypeVar("T")
 
 @dataclass
 class Case:
-    """One line of the benchmark. Make data on first use (:func:`lazy`): a case that is only listed should cost nothing.
+    """One line of the benchmark. Make data on first use (:func:`lazy`): a case that is only listed should
+    cost nothing.
 
     Attributes:
         name: ``part: what, sizes``; ``--only`` looks for a part of it.
         literal: the formula as anyone would write it; None where there is none.
         ours: what the package does.
         floor: the work that no implementation can avoid.
-        scale: the literal formula runs on a part; its time is multiplied by this (and its memory not compared).
+        scale: the literal formula runs on a part; its time is multiplied by this (and its memory not
+            compared).
         repeats: rounds.
         note: one line: what the literal formula and the floor are, and the goal.
         memory: measure the peak memory of both.
@@ -104,7 +106,8 @@ def run(case: Case, rounds: int | None = None) -> Result:
 
     Args:
         case: what to measure.
-        rounds: None takes the case's own number, at least five unless the literal formula takes over 20 seconds.
+        rounds: None takes the case's own number, at least five unless the literal formula takes over 20
+            seconds.
     """
     if case.skip:
         return Result(case.name, case.note, skipped=case.skip)
@@ -207,9 +210,11 @@ def _status(key: str) -> int:
 
 
 def record_products(work: Work) -> list[Work]:
-    """Run ``work`` once; return its matrix products and convolutions, forward and backward, to be repeated alone.
+    """Run ``work`` once; return its matrix products and convolutions, forward and backward, to be repeated
+    alone.
 
-    Operands of the same shape and strides share their memory: the replay sees the caches at their best, as a floor may.
+    Operands of the same shape and strides share their memory: the replay sees the caches at their best, as a
+    floor may.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -251,7 +256,9 @@ def gigaflops(work: Work) -> float:
 
 
 def machine() -> dict[str, Any]:
-    """What this computer is and can do: GFLOP/s of products of the paper's shapes, bandwidth of a copy, versions."""
+    """What this computer is and can do: GFLOP/s of products of the paper's shapes, bandwidth of a copy,
+    versions.
+    """
     import os
     import platform
 
@@ -268,7 +275,11 @@ def machine() -> dict[str, Any]:
         "gflops": {name: round(_gflops(*shape), 1) for name, shape in shapes.items()},
         "copy_gigabytes_per_second": round(_bandwidth(), 1),
         "load": os.getloadavg()[0],
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": numpy.__version__},
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": numpy.__version__,
+        },
     }
 
 

@@ -1,14 +1,14 @@
 """Do heat maps point at the object? Peaks of the attention against the boxes of the drawn demo pictures.
 
-    python -m benchmarks.heatmaps                            trains on the demo set with 30 % of the labels known
-    python -m benchmarks.heatmaps --run runs/demo30          uses a model that is there
+    python -m benchmarks.heatmaps                            trains on the demo set with 30 % of the labels
+    known python -m benchmarks.heatmaps --run runs/demo30          uses a model that is there
     python -m benchmarks.heatmaps --set network.csrl=sam     any setting of ``sarb train``
 
-For each category that is present in a test picture the strongest cell of its map is looked up. It counts if its centre
-lies in a box of the category, enlarged by one cell on each side (``hits``), or in the box itself (``strict``). Chance
-is the share of all cells that would count, so what a map pointing anywhere gives; ``middle`` is what a map that always
-points at the middle of the picture gives; ``other`` what the map of another present category gives, in pictures that
-have one.
+For each category that is present in a test picture the strongest cell of its map is looked up. It counts if
+its centre lies in a box of the category, enlarged by one cell on each side (``hits``), or in the box itself
+(``strict``). Chance is the share of all cells that would count, so what a map pointing anywhere gives;
+``middle`` is what a map that always points at the middle of the picture gives; ``other`` what the map of
+another present category gives, in pictures that have one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sarb
-from sarb.data.demo import demo_boxes
-from sarb.data.demo_scene import Box
+from sarb.data.demo.dataset import demo_boxes
+from sarb.data.demo.scene import Box
 from sarb.model import Model
-from sarb.session import train_session
+from sarb.workflows.session import train_session
 
 GOAL = 70.0
 
@@ -43,7 +43,9 @@ class Looked(NamedTuple):
 
 
 def inside(boxes: Sequence[Box], shape: tuple[int, int], size: int, margin: float) -> NDArray[np.bool_]:
-    """Cells (H, W) whose centre lies in a box, enlarged by ``margin`` cells, of a picture of size × size pixels."""
+    """Cells (H, W) whose centre lies in a box, enlarged by ``margin`` cells, of a picture of size × size
+    pixels.
+    """
     down, across = ((np.arange(count) + 0.5) * size / count for count in shape)
     tall, wide = margin * size / shape[0], margin * size / shape[1]
     found = np.zeros(shape, bool)
@@ -64,10 +66,13 @@ def judge(maps: NDArray[np.float32], boxes: Sequence[Sequence[Box]], size: int) 
         middle = (shape[0] // 2) * shape[1] + shape[1] // 2
         looked.append(
             Looked(
-                bool(near[peaks[place]]), bool(exact[peaks[place]]), float(near.mean()), bool(near[middle]),
+                bool(near[peaks[place]]),
+                bool(exact[peaks[place]]),
+                float(near.mean()),
+                bool(near[middle]),
                 float(np.mean(others)) if others else np.nan,
             )
-        )  # fmt: skip
+        )
     return looked
 
 
@@ -78,7 +83,9 @@ def measure(model: Model, data: sarb.Data, count: int, maps: str = "attention") 
         present = sorted({category for category, _ in boxes})
         if present:
             found = sarb.explain(model, path, present, maps=maps, influences=0)
-            looked += judge(found.arrays, [[box for name, box in boxes if name == each] for each in present], size)
+            looked += judge(
+                found.arrays, [[box for name, box in boxes if name == each] for each in present], size
+            )
     table = np.array(looked, float)
     names = ("hits", "strict", "chance", "middle", "other")
     shares = dict(zip(names, (100 * np.nanmean(table, axis=0)).tolist(), strict=True))
@@ -92,7 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--images", type=int, default=200)
     parser.add_argument("--known", type=float, default=0.3)
     parser.add_argument("--maps", default="attention", help="attention or evidence")
-    parser.add_argument("-o", "--option", action="append", default=[], metavar="KEY=VALUE", help="of the demo set")
+    parser.add_argument(
+        "-o", "--option", action="append", default=[], metavar="KEY=VALUE", help="of the demo set"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--json", action="store_true")
@@ -100,10 +109,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = dict(text.split("=", 1) for text in given.option)
     data = sarb.load("demo", **options)
     with TemporaryDirectory() as place:
-        run = given.run or train_session(
-            source="demo", data_options=options, known=given.known, seed=given.seed, out=Path(place) / "run",
-            assignments=given.set, page=False,
-        )[0]  # fmt: skip
+        run = (
+            given.run
+            or train_session(
+                source="demo",
+                data_options=options,
+                known=given.known,
+                seed=given.seed,
+                out=Path(place) / "run",
+                assignments=given.set,
+                page=False,
+            )[0]
+        )
         found = measure(sarb.load_model(run), data, given.images, given.maps)
     if given.json:
         print(json.dumps(found))

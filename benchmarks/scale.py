@@ -2,10 +2,12 @@
 
     python -m benchmarks.scale --markdown benchmarks/RESULTS.md     all sizes, up to hours on a busy machine
     python -m benchmarks.scale --quick                              sizes that take seconds
-    python -m benchmarks.scale --only SD hide                       measure these anew, keep the other rows of the CSV
-    python -m benchmarks.scale --redraw                             figure and table from the CSV alone
+    python -m benchmarks.scale --only SD hide                       measure these anew, keep the other rows
+    of the CSV python -m benchmarks.scale --redraw                             figure and table from the CSV
+    alone
 
-Every point runs in a process of its own, so that no memory of another one serves it. See benchmarks/README.md.
+Every point runs in a process of its own, so that no memory of another one serves it. See
+benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ BEGIN, END = "<!-- scale: begin -->", "<!-- scale: end -->"
 
 @dataclass
 class Point:
-    """One measurement: ``memory`` is what the call adds at its peak, ``process`` all that is held at that moment."""
+    """One measurement: ``memory`` is what the call adds at its peak, ``process`` all that is held at that
+    moment.
+    """
 
     part: str
     size: int
@@ -112,12 +116,15 @@ def load(path: Path) -> list[Point]:
     rows = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
     return [
         Point(
-            row["part"], int(row["size"]), float(row["seconds"]) if row["seconds"] else None,
-            int(row["memory"]) if row["memory"] else None, int(row["process"]) if row["process"] else None,
+            row["part"],
+            int(row["size"]),
+            float(row["seconds"]) if row["seconds"] else None,
+            int(row["memory"]) if row["memory"] else None,
+            int(row["process"]) if row["process"] else None,
             row["failed"],
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def section(points: Sequence[Point], figure: str) -> str:
@@ -130,8 +137,9 @@ def section(points: Sequence[Point], figure: str) -> str:
     lines = [BEGIN, "## Growth with N and C", "", f"![time and memory as N and C grow]({figure})", ""]
     lines += [
         "`python -m benchmarks.scale`: best time and peak memory of one call, each point in a process of its own; "
-        f"exponents fitted to sizes from 1/{1 / UPPER:.0f} of the largest on.", "",
-    ]  # fmt: skip
+        f"exponents fitted to sizes from 1/{1 / UPPER:.0f} of the largest on.",
+        "",
+    ]
     for grows, text in told.items():
         lines += [f"{text}.", "", *_table(curves(points, grows)), ""] if curves(points, grows) else []
     return "\n".join([*lines, END])
@@ -164,7 +172,9 @@ def insert(page: str, text: str) -> str:
 
 
 def draw(points: Sequence[Point]) -> bytes:
-    """Time above, memory below, N to the left, C to the right; both axes logarithmic, exponents in the legend."""
+    """Time above, memory below, N to the left, C to the right; both axes logarithmic, exponents in the
+    legend.
+    """
     from sarb.report.style import new_figure, png, style
 
     with style() as colours:
@@ -187,27 +197,37 @@ def draw(points: Sequence[Point]) -> bytes:
         for panel in panels.flat:
             panel.set(xscale="log", yscale="log")
             for axis in (panel.xaxis, panel.yaxis):
-                axis.set_major_formatter(lambda value, _: f"{value:,g}" if value < 1e6 else f"{value / 1e6:,g} M")
+                axis.set_major_formatter(
+                    lambda value, _: f"{value:,g}" if value < 1e6 else f"{value / 1e6:,g} M"
+                )
         return png(figure)
 
 
 def _powers(line: Sequence[Point], grows: str) -> str:
     fitted = {what: exponent(line, what) for what in ("seconds", "memory")}
-    told = [f"{what.replace('seconds', 'time')} ~ {grows}^{slope:.2f}" for what, slope in fitted.items() if slope]
+    told = [
+        f"{what.replace('seconds', 'time')} ~ {grows}^{slope:.2f}" for what, slope in fitted.items() if slope
+    ]
     return f": {', '.join(told)}" if told else ""
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("scale", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        "scale", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="sizes that take seconds each")
-    parser.add_argument("--only", nargs="+", default=[], metavar="PART", help="parts with one of these in their name")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="PART", help="parts with one of these in their name"
+    )
     parser.add_argument(
         "--limit", type=float, default=900, metavar="SECONDS", help="most time of a point [%(default)g]"
     )
     parser.add_argument("--redraw", action="store_true", help="measure nothing, read --out")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/scale.csv"), metavar="FILE")
     parser.add_argument("--figure", type=Path, default=Path("benchmarks/scale.png"), metavar="FILE")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="page whose section between the marks to replace")
+    parser.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="page whose section between the marks to replace"
+    )
     parser.add_argument("--point", nargs=2, metavar=("PART", "SIZE"), help=argparse.SUPPRESS)
     return parser
 
@@ -220,7 +240,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         part, size = PARTS[options.point[0]], int(options.point[1])
         print(json.dumps(measure(part.build(size), part.build(part.sizes[0]))))
         return 0
-    chosen = [name for name in PARTS if not options.only or any(text.lower() in name.lower() for text in options.only)]
+    chosen = [
+        name
+        for name in PARTS
+        if not options.only or any(text.lower() in name.lower() for text in options.only)
+    ]
     if not chosen:
         parser.error(f"no part has {', '.join(options.only)} in its name; there are {', '.join(PARTS)}")
     points = load(options.out)
@@ -238,7 +262,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(parts: Sequence[str], points: list[Point], options: argparse.Namespace) -> list[Point]:
-    """Measure parts from small to large, saved after every point; after one that failed there are no larger ones."""
+    """Measure parts from small to large, saved after every point; after one that failed there are no larger
+    ones.
+    """
     for name in parts:
         for size in PARTS[name].sizes:
             if options.quick and size > QUICK[PARTS[name].grows]:

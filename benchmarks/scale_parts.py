@@ -12,7 +12,8 @@ IMAGES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 CATEGORIES = (20, 80, 200, 1_000, 3_000, 10_000)
 #: of the parts that grow with C: B, D, hidden (a quarter of the paper's) and the grid
 BATCH, DIM, HIDDEN, SIDE = 8, 256, 128, 7
-#: categories of the parts that grow with N; images of those that count labels as C grows; positives of a category
+#: categories of the parts that grow with N; images of those that count labels as C grows; positives of a
+#: category
 FEW, SOME_IMAGES, POSITIVES = 20, 20_000, 100
 #: edges of a category in the sparse graph
 NEIGHBOURS = 32
@@ -46,7 +47,10 @@ def _metrics(work: str, images: int) -> Work:
     from sarb.metrics import average_precision, evaluate
 
     scores, labels = random_scores(images, FEW)
-    return {"precision": lambda: average_precision(scores, labels), "evaluate": lambda: evaluate(scores, labels)}[work]
+    return {
+        "precision": lambda: average_precision(scores, labels),
+        "evaluate": lambda: evaluate(scores, labels),
+    }[work]
 
 
 def _prototypes(categories: int, points: int) -> Work:
@@ -110,17 +114,19 @@ def _contrastive(categories: int) -> Work:
 
 
 def _head_step(csrl: str, categories: int) -> Work:
-    """One step of training: plain, ILRB, PLRB and contrastive terms, backward, Adam; maps stand in for the backbone."""
+    """One step of training: plain, ILRB, PLRB and contrastive terms, backward, Adam; maps stand in for the
+    backbone.
+    """
     import torch
 
     from benchmarks.cases.graph import random_graph
     from benchmarks.cases.head import Head, blending, partial_labels
-    from sarb.loader import Batch
+    from sarb.batches.loader import Batch
     from sarb.networks import create_backbone
 
     network = Head(
         create_backbone("tiny"), categories, random_graph(categories), csrl=csrl, dim=DIM, hidden=HIDDEN
-    )  # fmt: skip
+    )
     method, maps = blending(network), torch.randn(BATCH, DIM, SIDE, SIDE, requires_grad=True)
     batch = Batch(maps, partial_labels(BATCH, categories), torch.arange(BATCH), frozen=True)
     optimizer = torch.optim.Adam(method.parameters(), lr=1e-4)
@@ -138,7 +144,8 @@ PARTS: dict[str, Part] = {
     "co-occurrence graph": Part("N", IMAGES, lambda size: _labels("graph", size)),
     "average precision": Part("N", IMAGES, lambda size: _metrics("precision", size)),
     "evaluate": Part("N", IMAGES, lambda size: _metrics("evaluate", size)),
-    # so many known positives of 20 categories; ten million of D = 256 are 10 GB before anything is done with them
+    # so many known positives of 20 categories; ten million of D = 256 are 10 GB before anything is done with
+    # them
     "prototypes, by positives": Part("N", IMAGES[:-1], lambda size: _prototypes(FEW, size // FEW)),
     "SD": Part("C", CATEGORIES, lambda size: _attention("sd", size)),
     "SAM": Part("C", CATEGORIES, lambda size: _attention("sam", size)),

@@ -21,7 +21,9 @@ class AssumeNegative(Method):
         return {"cls": self.loss(logits, known), "assumed": 0.1 * self.loss(logits, assumed)}
 
 
-sarb.METHODS["assume_negative"] = f"{__name__}:AssumeNegative"  # "my_file:AssumeNegative" if it is in a file of its own
+sarb.METHODS["assume_negative"] = (
+    f"{__name__}:AssumeNegative"  # "my_file:AssumeNegative" if it is in a file of its own
+)
 data = sarb.load("demo", train=64, test=32, size=64)
 train = data.train.hide(known=0.3, seed=0)
 small = {"network": "pooled", "backbone": "tiny", "image_size": 64, "epochs": 2}

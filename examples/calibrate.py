@@ -1,4 +1,5 @@
-"""Make the probabilities of ``train.py`` trustworthy, with labels it has not seen; writes thresholds.json into the run.
+"""Make the probabilities of ``train.py`` trustworthy, with labels it has not seen; writes thresholds.json
+into the run.
 
 Expect two figures, before and after, smaller is better. At this toy size they are mostly noise.
 """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from sarb.data.check import check
+from sarb.data.check.source import check
 
 folder = Path("runs/example-check")
 folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """Fill the gaps of the labels of ``train.py`` where the model is sure; no given label is changed.
 
-Expect gaps filled as absent only, about nine in ten of them right: a toy model is never sure that something is there.
+Expect gaps filled as absent only, about nine in ten of them right: a toy model is never sure that something
+is there.
 """
 
 import sarb
@@ -16,7 +17,10 @@ print("given labels changed:", int((filled.labels.values != train.labels.values)
 
 # the demo set knows what was hidden, your own data do not
 new = filled.labels.known & ~known
-right, expected = (filled.labels.values == data.train.labels.values)[new].mean(), filled.confidence[new].mean()
+right, expected = (
+    (filled.labels.values == data.train.labels.values)[new].mean(),
+    filled.confidence[new].mean(),
+)
 print(f"{new.sum()} labels filled, {100 * right:.1f} % of them right, {100 * expected:.1f} % expected")
 
 filled.to_csv("runs/example/filled.csv")

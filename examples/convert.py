@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import sarb
-from sarb.data.write import convert, write
+from sarb.data.writers.write import convert, write
 
 folder = Path("runs/example-labels")
 folder.mkdir(parents=True, exist_ok=True)
 source = folder / "list.csv"
-source.write_text("fname,labels,is_valid\na.jpg,cat;dog,False\nb.jpg,,False\nc.jpg,hot dog,True\n", encoding="utf-8")
+source.write_text(
+    "fname,labels,is_valid\na.jpg,cat;dog,False\nb.jpg,,False\nc.jpg,hot dog,True\n", encoding="utf-8"
+)
 
 # a list says what is present; what the rest means must be said
 meaning = {"unlisted": "absent", "label_delimiter": ";", "is_valid": "test", "check_files": False}

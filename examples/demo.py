@@ -1,4 +1,5 @@
-"""What `make demo` runs: three rows of the paper on the built-in data set, trained alike at 10 % known labels.
+"""What `make demo` runs: three rows of the paper on the built-in data set, trained alike at 10 % known
+labels.
 
 python examples/demo.py [--out runs/demo] [--known 0.1] [--epochs N] [--seed 0]
 """
@@ -11,7 +12,7 @@ import time
 from pathlib import Path
 
 from sarb.report import comparison_page
-from sarb.session import train_session
+from sarb.workflows.session import train_session
 
 #: name here -> row of the paper, and what differs from it; all three take the batch-mean form of partial BCE
 ROWS = {
@@ -29,7 +30,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=None)
     parser.add_argument("--backbone", default=None)
-    parser.add_argument("--option", "-o", action="append", default=[], help="option of the demo set, key=value")
+    parser.add_argument(
+        "--option", "-o", action="append", default=[], help="option of the demo set, key=value"
+    )
     arguments = parser.parse_args()
     started = time.perf_counter()
     rows = []
@@ -52,7 +55,10 @@ def main() -> None:
     page = comparison_page(rows, arguments.out / "report.html")
     print(f"\n{'method':20} {'mAP':>6} {'OF1':>6} {'CF1':>6}")
     for entry in rows:
-        print(f"{entry['name']:20} " + " ".join(f"{entry['metrics'][key]:6.1f}" for key in ("mAP", "OF1", "CF1")))
+        print(
+            f"{entry['name']:20} "
+            + " ".join(f"{entry['metrics'][key]:6.1f}" for key in ("mAP", "OF1", "CF1"))
+        )
     print(f"\nreport: {page.resolve()}   ({time.perf_counter() - started:.0f} s)")
 
 

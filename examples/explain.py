@@ -1,6 +1,7 @@
 """See where the model of ``train.py`` looked, and which categories moved a score.
 
-Expect a picture with one panel per category, and a line each with its probability and the strongest influences.
+Expect a picture with one panel per category, and a line each with its probability and the strongest
+influences.
 """
 
 import sarb

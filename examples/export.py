@@ -6,5 +6,7 @@ Needs ``pip install 'sarb[export]'``; ``predict_onnx.py`` uses the file.
 import sarb
 
 model = sarb.load_model("runs/example")
-done = sarb.export(model, "runs/example/model.onnx", progress=False)  # nothing is written if it differs from torch
+done = sarb.export(
+    model, "runs/example/model.onnx", progress=False
+)  # nothing is written if it differs from torch
 print(done)

@@ -1,4 +1,6 @@
-"""Hand on the model of ``train.py`` as a folder in the Hugging Face layout. Expect four files and equal predictions."""
+"""Hand on the model of ``train.py`` as a folder in the Hugging Face layout. Expect four files and equal
+predictions.
+"""
 
 import numpy as np
 from PIL import Image
@@ -11,7 +13,9 @@ print(sorted(file.name for file in folder.iterdir()))
 
 again = sarb.Model.from_pretrained("runs/example-model")
 picture = [Image.new("RGB", (200, 150), "skyblue")]
-print("same logits:", np.array_equal(sarb.predict(model, picture).logits, sarb.predict(again, picture).logits))
+print(
+    "same logits:", np.array_equal(sarb.predict(model, picture).logits, sarb.predict(again, picture).logits)
+)
 
 # with a login at the hub, and pip install "sarb[hub]":
 # model.push_to_hub("owner/name", private=True)

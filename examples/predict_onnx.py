@@ -4,7 +4,7 @@ import sys
 
 from PIL import Image
 
-from sarb.onnx_model import OnnxModel
+from sarb.inference.onnx import OnnxModel
 
 model = OnnxModel("runs/example/model.onnx")
 print(model)

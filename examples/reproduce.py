@@ -1,4 +1,5 @@
-"""Train two rows of the paper's table at a toy size. Expect the table in the paper's layout; its numbers mean nothing.
+"""Train two rows of the paper's table at a toy size. Expect the table in the paper's layout; its numbers
+mean nothing.
 
 A second call finds the finished cells and only writes the table again.
 """

@@ -1,7 +1,9 @@
-"""See what a data set holds: counts per split, category, image and pair, as text, JSON and a page with pictures."""
+"""See what a data set holds: counts per split, category, image and pair, as text, JSON and a page with
+pictures.
+"""
 
 import sarb
-from sarb.data.stats import stats
+from sarb.data.check.stats import stats
 
 data = sarb.load("demo", train=64, test=32, size=64).hide(known=0.2, seed=0)
 found = stats(data)
@@ -9,6 +11,8 @@ print(found)
 
 train = found.splits[0]
 print(f"{100 * train.known_share:.0f} % of the labels of {train.images} training images are known")
-print(f"an image has {train.mean_positives:.2f} known positives, an estimated {train.estimated_positives:.2f} in all")
+print(
+    f"an image has {train.mean_positives:.2f} known positives, an estimated {train.estimated_positives:.2f} in all"
+)
 found.save("runs/example-stats/stats.json")
 print(found.save("runs/example-stats/stats.html", samples=12, seed=0))

@@ -1,4 +1,6 @@
-"""Ask which unknown labels are most worth a person's answer. Expect five questions, each with its reason in words."""
+"""Ask which unknown labels are most worth a person's answer. Expect five questions, each with its reason in
+words.
+"""
 
 import sarb
 

@@ -18,7 +18,9 @@ TRAIN, TEST = 36, 12
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache_and_one_thread(tmp_path_factory):
-    """One cache for the session, so that a generated data set is made once; nothing reaches the user's own."""
+    """One cache for the session, so that a generated data set is made once; nothing reaches the user's
+    own.
+    """
     import torch
 
     torch.set_num_threads(1)

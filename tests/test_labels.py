@@ -50,7 +50,8 @@ def test_hide_needs_little_more_memory_than_its_result():
     labels.hide(0.5)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # 1 byte per entry, 16 for the path of an image, and a block of doubles and masks; all doubles would be 16 MB
+    # 1 byte per entry, 16 for the path of an image, and a block of doubles and masks; all doubles would be
+    # 16 MB
     assert peak < labels.values.nbytes + 16 * len(labels) + 2e6
 
 
@@ -132,7 +133,14 @@ def test_to_codes(encoding, codes):
 
 @pytest.mark.parametrize(
     ("encoding", "code"),
-    [("signed", ""), ("binary", "-1"), ("binary", "2"), ("minus_one_unknown", ""), ("words", "1"), ("signed", "yes")],
+    [
+        ("signed", ""),
+        ("binary", "-1"),
+        ("binary", "2"),
+        ("minus_one_unknown", ""),
+        ("words", "1"),
+        ("signed", "yes"),
+    ],
 )
 def test_a_code_outside_the_encoding_is_named(encoding, code):
     with pytest.raises(DataError) as error:
@@ -150,9 +158,21 @@ def test_an_unknown_encoding_gets_the_near_match():
 
 @pytest.mark.parametrize(
     ("text", "code"),
-    [(" +1.0 ", "1"), ("-1.00", "-1"), ("0.0", "0"), ("-0", "0"), ("1e0", "1"), ("", ""), ("  ", ""), ("YES", "yes"),
-     ("2", "2"), ("0.5", "0.5"), ("inf", "inf"), ("nan", "nan")],
-)  # fmt: skip
+    [
+        (" +1.0 ", "1"),
+        ("-1.00", "-1"),
+        ("0.0", "0"),
+        ("-0", "0"),
+        ("1e0", "1"),
+        ("", ""),
+        ("  ", ""),
+        ("YES", "yes"),
+        ("2", "2"),
+        ("0.5", "0.5"),
+        ("inf", "inf"),
+        ("nan", "nan"),
+    ],
+)
 def test_normalise_code(text, code):
     assert normalise_code(text) == code
 

@@ -63,11 +63,17 @@ def product_graph(labels, smoothing, counts):
 
 @settings(max_examples=100, deadline=None)
 @given(
-    images=st.integers(0, 70), categories=st.integers(1, 12), seed=st.integers(0, 2**32 - 1),
-    smoothing=st.sampled_from([0.0, 0.7, 5.0]), counts=st.sampled_from(["known", "plain"]),
-    block=st.sampled_from([1, 16, 1024]), chunk=st.sampled_from([1, 5, 512]),
-)  # fmt: skip
-def test_cooccurrence_is_the_product_formula_to_the_bit(images, categories, seed, smoothing, counts, block, chunk):
+    images=st.integers(0, 70),
+    categories=st.integers(1, 12),
+    seed=st.integers(0, 2**32 - 1),
+    smoothing=st.sampled_from([0.0, 0.7, 5.0]),
+    counts=st.sampled_from(["known", "plain"]),
+    block=st.sampled_from([1, 16, 1024]),
+    chunk=st.sampled_from([1, 5, 512]),
+)
+def test_cooccurrence_is_the_product_formula_to_the_bit(
+    images, categories, seed, smoothing, counts, block, chunk
+):
     labels = random_labels(images, categories, seed, np.random.default_rng(seed).dirichlet([1, 1, 0.3]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BLOCK", block)

@@ -16,7 +16,9 @@ from sarb.metrics import average_precision, evaluate, per_category, precision_re
 
 
 def random_case(seed):
-    """A masked matrix; every second one has heavily tied scores, some columns lack positives or are all unknown."""
+    """A masked matrix; every second one has heavily tied scores, some columns lack positives or are all
+    unknown.
+    """
     rng = np.random.default_rng(seed)
     images, categories = int(rng.integers(1, 60)), int(rng.integers(1, 9))
     scores = rng.normal(size=(images, categories)).astype(np.float32)
@@ -78,7 +80,10 @@ def slow_decisions(scores, labels, rule, threshold=0.0):
 def test_average_precision_equals_scikit_learn_and_the_slow_loop(block):
     for seed in range(20 * block, 20 * block + 20):
         scores, labels = random_case(seed)
-        plain, envelope = average_precision(scores, labels), average_precision(scores, labels, interpolated=True)
+        plain, envelope = (
+            average_precision(scores, labels),
+            average_precision(scores, labels, interpolated=True),
+        )
         for c in range(labels.shape[1]):
             known = labels[:, c] != 0
             if not (labels[:, c] == 1).any():
@@ -90,7 +95,9 @@ def test_average_precision_equals_scikit_learn_and_the_slow_loop(block):
 
 
 def literal_average_precisions(scores, labels):
-    """Plain and interpolated AP (2, C) over whole arrays, from one stable sort: the formula of the docstring."""
+    """Plain and interpolated AP (2, C) over whole arrays, from one stable sort: the formula of the
+    docstring.
+    """
     result = np.full((2, labels.shape[1]), np.nan)
     for c in np.flatnonzero((labels == 1).any(axis=0)):
         known = labels[:, c] != 0
@@ -105,20 +112,30 @@ def literal_average_precisions(scores, labels):
 
 @settings(max_examples=150, deadline=None)
 @given(
-    images=st.integers(1, 300), categories=st.integers(1, 40), kind=st.sampled_from([np.float32, np.float64]),
-    steps=st.sampled_from([0, 1, 3, 50]), share=st.sampled_from([0.02, 0.2, 0.26, 0.7, 1.0]),
-    known=st.sampled_from([0.1, 0.6, 1.0]), rows=st.sampled_from([1, 7, 4096]), seed=st.integers(0, 2**32 - 1),
-)  # fmt: skip
+    images=st.integers(1, 300),
+    categories=st.integers(1, 40),
+    kind=st.sampled_from([np.float32, np.float64]),
+    steps=st.sampled_from([0, 1, 3, 50]),
+    share=st.sampled_from([0.02, 0.2, 0.26, 0.7, 1.0]),
+    known=st.sampled_from([0.1, 0.6, 1.0]),
+    rows=st.sampled_from([1, 7, 4096]),
+    seed=st.integers(0, 2**32 - 1),
+)
 def test_average_precision_equals_the_formula_on_random_shapes(
     images, categories, kind, steps, share, known, rows, seed
 ):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(images, categories)).astype(kind)
-    scores = np.round(scores * steps) / kind(steps) if steps else scores  # steps=1 gives 0.0 and -0.0, which are equal
+    scores = (
+        np.round(scores * steps) / kind(steps) if steps else scores
+    )  # steps=1 gives 0.0 and -0.0, which are equal
     labels = np.where(rng.random(scores.shape) < share, 1, -1) * (rng.random(scores.shape) < known)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metrics, "ROWS", rows)
-        plain, envelope = average_precision(scores, labels), average_precision(scores, labels, interpolated=True)
+        plain, envelope = (
+            average_precision(scores, labels),
+            average_precision(scores, labels, interpolated=True),
+        )
     assert np.allclose(
         [plain, envelope], literal_average_precisions(scores, labels), rtol=0, atol=1e-12, equal_nan=True
     )
@@ -141,7 +158,10 @@ def test_any_kind_of_number_and_layout_is_read_alike_and_left_alone(order):
     whole = np.round(4 * scores)
     expected = evaluate(whole, labels)
     for kind in (np.float16, np.float32, np.float64, np.int32):
-        given_scores, given_labels = np.asarray(whole, kind, order=order), np.asarray(labels, np.float32, order=order)
+        given_scores, given_labels = (
+            np.asarray(whole, kind, order=order),
+            np.asarray(labels, np.float32, order=order),
+        )
         copies = given_scores.copy(), given_labels.copy()
         assert evaluate(given_scores, given_labels) == pytest.approx(expected, rel=1e-12, nan_ok=True)
         assert np.array_equal(given_scores, copies[0]) and np.array_equal(given_labels, copies[1])
@@ -188,7 +208,9 @@ def test_an_unknown_entry_is_never_scored_whatever_its_score():
         assert average_precision(scores, labels).tolist() == pytest.approx([5 / 6, 1.0])
         without = np.delete(scores, 1, axis=0), np.delete(np.array(labels), 1, axis=0)
         full, reduced = evaluate(scores, labels), evaluate(*without)
-        assert {k: v for k, v in full.items() if k != "images"} == {k: v for k, v in reduced.items() if k != "images"}
+        assert {k: v for k, v in full.items() if k != "images"} == {
+            k: v for k, v in reduced.items() if k != "images"
+        }
 
 
 def test_ties_do_not_depend_on_the_order_of_the_file():
@@ -198,7 +220,8 @@ def test_ties_do_not_depend_on_the_order_of_the_file():
 
 
 def test_decisions_by_hand():
-    # category a: said for images 0, 1 (one right of two, two positives); b: never said (one positive); c: no positive
+    # category a: said for images 0, 1 (one right of two, two positives); b: never said (one positive); c: no
+    # positive
     scores = np.array([[2.0, -1.0, 1.0], [1.0, -2.0, -1.0], [-1.0, -3.0, -2.0]])
     labels = np.array([[1, 1, -1], [-1, -1, 0], [1, 0, -1]])
     result = evaluate(scores, labels)
@@ -255,7 +278,12 @@ def test_per_category_table():
     assert cat["category"] == "cat" and cat["AP"] == pytest.approx(100 * (1 + 2 / 3) / 2)
     assert (cat["precision"], cat["recall"], cat["F1"]) == (50.0, 50.0, 50.0)
     assert (cat["positives"], cat["negatives"], cat["unknown"]) == (2, 1, 1)
-    assert math.isnan(dog["AP"]) and math.isnan(dog["recall"]) and math.isnan(dog["F1"]) and dog["precision"] == 0.0
+    assert (
+        math.isnan(dog["AP"])
+        and math.isnan(dog["recall"])
+        and math.isnan(dog["F1"])
+        and dog["precision"] == 0.0
+    )
     with pytest.raises(SarbError, match="1 category names for 2"):
         per_category(scores, labels, ["cat"])
 
@@ -268,7 +296,9 @@ def test_nothing_known_gives_defined_numbers_without_warnings(shape):
         assert np.isnan(average_precision(np.ones(shape), np.zeros(shape, int))).all()
         assert len(per_category(np.ones(shape), np.zeros(shape, int))) == shape[1]
     assert math.isnan(result["mAP"]) and math.isnan(result["mAP_interpolated"])
-    assert all(result[name] == 0 for name in ("OP", "OR", "OF1", "CP", "CR", "CF1", "CF1_top3", "CF1_top3_raw"))
+    assert all(
+        result[name] == 0 for name in ("OP", "OR", "OF1", "CP", "CR", "CF1", "CF1_top3", "CF1_top3_raw")
+    )
     assert result["categories_without_positive"] == shape[1]
 
 

@@ -11,9 +11,12 @@ from sarb.errors import ConfigError, SarbError
 from sarb.model import Model, build_network, load_model, start_from
 
 CONFIG = {
-    "network": "ssgrl", "network_options": {"dim": 8, "hidden": 4}, "backbone": "tiny", "backbone_options": {},
+    "network": "ssgrl",
+    "network_options": {"dim": 8, "hidden": 4},
+    "backbone": "tiny",
+    "backbone_options": {},
     "image_size": 64,
-}  # fmt: skip
+}
 
 
 def make(categories: tuple[str, ...] = ("a", "b", "c"), seed: int = 0, **changes: object) -> Model:
@@ -25,7 +28,11 @@ def make(categories: tuple[str, ...] = ("a", "b", "c"), seed: int = 0, **changes
 def test_round_trip_gives_the_same_function_and_files(tmp_path: Path) -> None:
     model = make()
     model.save(tmp_path / "m", "# card")
-    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == ["README.md", "config.json", "model.safetensors"]
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == [
+        "README.md",
+        "config.json",
+        "model.safetensors",
+    ]
     again = load_model(tmp_path / "m")
     images = torch.rand(2, 3, 64, 64)
     assert torch.equal(model.network(images), again.network(images))

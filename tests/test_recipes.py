@@ -10,7 +10,7 @@ import torch
 
 import sarb
 from sarb.networks import create_backbone
-from sarb.session import train_session
+from sarb.workflows.session import train_session
 from tests.data.fixtures import write_coco, write_visual_genome, write_voc
 
 
@@ -33,7 +33,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("vg200", write_visual_genome, {"images": 4}, {"categories": 3, "test": 1}),
     ],
 )
-@pytest.mark.filterwarnings("ignore::sarb.data.problems.DataWarning")
+@pytest.mark.filterwarnings("ignore::sarb.data.check.problems.DataWarning")
 def test_paper_recipe_trains_and_predicts(
     recipe: str,
     write: Callable[..., Any],
@@ -47,10 +47,15 @@ def test_paper_recipe_trains_and_predicts(
     scheme = {"coco2014": "coco", "voc2007": "voc", "vg200": "vg"}[recipe]
     # all of the recipe but the number of epochs; blending from the first one, so that its whole step is run
     folder, report = train_session(
-        source=f"{scheme}:{root}", recipe=recipe, data_options=options, known=0.5, out=tmp_path / "run", quiet=True,
+        source=f"{scheme}:{root}",
+        recipe=recipe,
+        data_options=options,
+        known=0.5,
+        out=tmp_path / "run",
+        quiet=True,
         given={"epochs": 1, "workers": 0, "batch_size": 3},
         assignments=[f"backbone.weights={weights}", "method.start=0"],
-    )  # fmt: skip
+    )
     settings = json.loads((folder / "config.json").read_text())["settings"]
     assert settings["image_size"] == 448
     assert settings["backbone"] == "resnet101"

@@ -12,7 +12,9 @@ from sarb.registry import BACKBONES, METHODS, NETWORKS, find, summary
 
 def loaded_after(code):
     """Run code in a fresh interpreter; return which of the heavy packages it imported."""
-    check = "\nimport sys; print('loaded:', *(n for n in ('torch', 'matplotlib', 'sklearn') if n in sys.modules))"
+    check = (
+        "\nimport sys; print('loaded:', *(n for n in ('torch', 'matplotlib', 'sklearn') if n in sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code + check], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1].removeprefix("loaded:").split()
@@ -20,9 +22,12 @@ def loaded_after(code):
 
 @pytest.mark.parametrize(
     ("kind", "registry", "name"),
-    [(kind, registry, name) for kind, registry in (("network", NETWORKS), ("method", METHODS), ("backbone", BACKBONES))
-     for name in registry],
-)  # fmt: skip
+    [
+        (kind, registry, name)
+        for kind, registry in (("network", NETWORKS), ("method", METHODS), ("backbone", BACKBONES))
+        for name in registry
+    ],
+)
 def test_every_name_leads_to_something_callable_with_a_summary(kind, registry, name):
     assert callable(find(kind, registry, name))
     module = inspect.getmodule(find(kind, registry, name))
@@ -32,14 +37,18 @@ def test_every_name_leads_to_something_callable_with_a_summary(kind, registry, n
 def test_a_wrong_name_lists_the_right_ones():
     with pytest.raises(ConfigError) as error:
         find("network", NETWORKS, "sgrl")
-    assert str(error.value) == "unknown network 'sgrl'. Did you mean 'ssgrl'? Available: gcn_ml, kggr, pooled, ssgrl"
+    assert (
+        str(error.value)
+        == "unknown network 'sgrl'. Did you mean 'ssgrl'? Available: gcn_ml, kggr, pooled, ssgrl"
+    )
 
 
 @pytest.mark.parametrize(
     "code",
     [
         "import sarb; sarb.load; sarb.LabelMatrix; sarb.Targets; sarb.DATASETS; sarb.METHODS; sarb.ROWS; dir(sarb)",
-        "import sarb.labels, sarb.metrics, sarb.scores, sarb.data, sarb.data.images, sarb.data.table, sarb.data.words",
+        "import sarb.labels, sarb.metrics, sarb.scores, sarb.data, sarb.data.images",
+        "import sarb.data.readers.table, sarb.data.words",
         "import sarb; sarb.LabelMatrix([[1, 0]], ['a', 'b']).hide(0.5).cooccurrence(1.0)",
         "import sarb; sarb.Scores; sarb.Report",
     ],
@@ -53,7 +62,7 @@ def test_light_command_line(arguments):
     code = f"""
 import sys
 sys.argv = ["sarb", *{arguments!r}]
-from sarb.cli import main
+from sarb.cli.app import main
 try:
     main()
 except SystemExit as end:

@@ -7,9 +7,15 @@ from sarb.rows import ROWS
 from sarb.settings import option_types, resolve
 
 ABLATION = {
-    "SSGRL", "Ours", "Ours w/ SD", "Ours w/ SAM", "Ours ILRB", "Ours PLRB", "Ours ILRB fixed alpha",
+    "SSGRL",
+    "Ours",
+    "Ours w/ SD",
+    "Ours w/ SAM",
+    "Ours ILRB",
+    "Ours PLRB",
+    "Ours ILRB fixed alpha",
     "Ours PLRB fixed beta",
-}  # fmt: skip
+}
 
 
 def test_the_rows_of_the_paper_are_there_by_name():
@@ -45,7 +51,9 @@ def test_fixed_rows_learn_no_coefficient(name):
 def test_rows_of_one_part_switch_the_other_off(part, other):
     rows = [row for name, row in ROWS.items() if part in name]
     assert len(rows) == 7
-    assert all(row.method_options[part.lower()] is True and row.method_options[other] is False for row in rows)
+    assert all(
+        row.method_options[part.lower()] is True and row.method_options[other] is False for row in rows
+    )
 
 
 def test_the_two_kinds_of_representation():
@@ -59,6 +67,8 @@ def test_the_two_kinds_of_representation():
 def test_the_other_methods_of_the_tables():
     curriculum = ROWS["Curriculum labeling"]
     assert (curriculum.network, curriculum.method) == ("pooled", "curriculum")
-    assert curriculum.method_options["strategy"] == "uncertainty" and curriculum.network_options["dropout"] > 0
+    assert (
+        curriculum.method_options["strategy"] == "uncertainty" and curriculum.network_options["dropout"] > 0
+    )
     assert (ROWS["IP-Mixup"].network, ROWS["IP-Mixup"].method) == ("ssgrl", "ip_mixup")
     assert (ROWS["FM-Mixup"].network, ROWS["FM-Mixup"].method) == ("ssgrl", "fm_mixup")

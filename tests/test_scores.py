@@ -13,7 +13,9 @@ from sarb.scores import Scores
 
 @pytest.fixture
 def scores():
-    return Scores([[0.0, 2.0, -2.0], [-3.0, -1.0, 5.0]], ["cat", "dog, big", 'a "bird"'], ["x/a.jpg", "b.jpg"])
+    return Scores(
+        [[0.0, 2.0, -2.0], [-3.0, -1.0, 5.0]], ["cat", "dog, big", 'a "bird"'], ["x/a.jpg", "b.jpg"]
+    )
 
 
 def rows(text):
@@ -36,7 +38,9 @@ def test_wide_csv_quotes_names_and_is_also_returned(scores, tmp_path):
     header, first, second = rows(text)
     assert header == ["file_name", "cat", "dog, big", 'a "bird"']
     assert first == ["x/a.jpg", "0.5", "0.880797", "0.119203"]
-    assert second[0] == "b.jpg" and [float(v) for v in second[1:]] == pytest.approx(scores.probabilities[1], abs=1e-6)
+    assert second[0] == "b.jpg" and [float(v) for v in second[1:]] == pytest.approx(
+        scores.probabilities[1], abs=1e-6
+    )
 
 
 def test_long_csv_by_top_k_and_threshold(scores):

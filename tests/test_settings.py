@@ -51,14 +51,24 @@ def test_paper_recipes_carry_the_papers_numbers(name):
     assert settings.graph_counts == "known" and settings.lr_scale == {}
     assert settings.backbone_options["train_stages"] == 1
     method, network = settings.method_options, settings.network_options
-    assert (method["start"], method["refresh"], method["prototypes"], method["contrastive"]) == (5, 5, 10, 0.05)
+    assert (method["start"], method["refresh"], method["prototypes"], method["contrastive"]) == (
+        5,
+        5,
+        10,
+        0.05,
+    )
     assert (method["alpha"], method["beta"], method["learnable"]) == (0.5, 0.5, True)
     assert (network["csrl"], network["dim"], network["hidden"], network["steps"]) == ("sd", 1024, 512, 3)
 
 
 def test_the_defaults_are_the_papers():
     settings = Settings()
-    assert (settings.method, settings.network, settings.lr, settings.batch_size) == ("sarb", "ssgrl", 1e-5, 16)
+    assert (settings.method, settings.network, settings.lr, settings.batch_size) == (
+        "sarb",
+        "ssgrl",
+        1e-5,
+        16,
+    )
     assert (settings.epochs, settings.image_size, settings.weight_decay) == (20, 448, 5e-4)
     assert (settings.optimizer, settings.schedule, settings.augment) == ("adam", "step", True)
 
@@ -120,14 +130,21 @@ def test_none_means_not_said(recipe):
 
 
 def test_sections_of_a_method_apply_to_that_method_only(recipe):
-    file = recipe("[train]\n[method.sarb]\nalpha = 0.3\nstart = 2\n[method.partial_bce]\npositive_weight = 2.0\n")
+    file = recipe(
+        "[train]\n[method.sarb]\nalpha = 0.3\nstart = 2\n[method.partial_bce]\npositive_weight = 2.0\n"
+    )
     assert resolve(file, method="sarb").method_options == {"alpha": 0.3, "start": 2}
     assert resolve(file, method="partial_bce").method_options == {"positive_weight": 2.0}
-    assert resolve(file, method="sarb", method_options={"alpha": 0.7}).method_options == {"alpha": 0.7, "start": 2}
+    assert resolve(file, method="sarb", method_options={"alpha": 0.7}).method_options == {
+        "alpha": 0.7,
+        "start": 2,
+    }
 
 
 def test_plain_keys_of_a_section_belong_to_the_recipes_own_choice(recipe):
-    file = recipe('[train]\nmethod = "sarb"\nbackbone = "tiny"\n[method]\nalpha = 0.3\n[backbone]\ntrain_stages = 2\n')
+    file = recipe(
+        '[train]\nmethod = "sarb"\nbackbone = "tiny"\n[method]\nalpha = 0.3\n[backbone]\ntrain_stages = 2\n'
+    )
     assert resolve(file).method_options == {"alpha": 0.3}
     assert resolve(file, method="partial_bce").method_options == {}
     assert resolve(file).backbone_options == {"train_stages": 2}
@@ -152,7 +169,13 @@ def test_numbers_and_paths_come_in_the_declared_type(recipe, tmp_path):
 def test_all_errors_at_once_with_the_near_match(recipe):
     file = recipe("[train]\nepoch = 3\nlr = -1.0\n[method.sarb]\nalfa = 0.3\n[network.ssgrl]\ndims = 3\n")
     found = problems(
-        file, batch_size=0, schedule="cosin", augment=1, image_size=4.5, backbone="resnet1O1", backbone_options={"x": 1}
+        file,
+        batch_size=0,
+        schedule="cosin",
+        augment=1,
+        image_size=4.5,
+        backbone="resnet1O1",
+        backbone_options={"x": 1},
     )
     text = "\n".join(found)
     assert len(found) == 9, text  # the options of an unknown backbone cannot be checked

@@ -1,1 +1,3 @@
-"""One file per part of the package; each has ``cases(...) -> list[Case]`` and may take ``quick`` and ``coco256``."""
+"""One file per part of the package; each has ``cases(...) -> list[Case]`` and may take ``quick`` and
+``coco256``.
+"""

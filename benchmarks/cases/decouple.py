@@ -13,7 +13,8 @@ BLOCK = 1 << 18
 
 
 class LiteralDecoupling(nn.Module):
-    """SD as it is printed, with the weights of ours: repeat everything to B·P·C rows, two linears with biases, repeat.
+    """SD as it is printed, with the weights of ours: repeat everything to B·P·C rows, two linears with
+    biases, repeat.
 
     Args:
         sd: whose weights are shared.
@@ -41,7 +42,9 @@ class LiteralDecoupling(nn.Module):
 
 
 def tanh_floor(elements: int) -> Work:
-    """The tanh of so many elements, block by block in the cache: what any SD must do once, if it kept the results."""
+    """The tanh of so many elements, block by block in the cache: what any SD must do once, if it kept the
+    results.
+    """
     block = torch.randn(min(BLOCK, elements))
     out = torch.empty_like(block)
 

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from benchmarks.cases.decouple import LiteralDecoupling, tanh_floor
 from benchmarks.cases.graph import LiteralGraph, random_graph
 from benchmarks.harness import Case, Work, gigaflops, lazy, record_products
+from sarb.batches.loader import Batch
 from sarb.blends import random_partner
 from sarb.labels import Targets
-from sarb.loader import Batch
 from sarb.losses import contrastive
 from sarb.methods.sarb import SARB
 from sarb.networks import SSGRL, create_backbone
@@ -40,7 +40,11 @@ class LiteralSARB(nn.Module):
         self.method = method
         network = method.network
         assert isinstance(network, SSGRL) and network.sd is not None
-        self.network, self.sd, self.graph = network, LiteralDecoupling(network.sd), LiteralGraph(network.graph)
+        self.network, self.sd, self.graph = (
+            network,
+            LiteralDecoupling(network.sd),
+            LiteralGraph(network.graph),
+        )
 
     def represent(self, maps: Tensor) -> Tensor:
         """(B, D, H, W) -> (B, C, D)."""
@@ -108,9 +112,13 @@ def build_head(sizes: Sizes) -> tuple[SARB, LiteralSARB, Batch]:
     torch.manual_seed(0)
     words = torch.randn(sizes.categories, 300), torch.ones(sizes.categories, dtype=torch.bool)
     network = Head(
-        create_backbone("tiny"), sizes.categories, random_graph(sizes.categories), words,
-        dim=sizes.dim, hidden=sizes.hidden,
-    )  # fmt: skip
+        create_backbone("tiny"),
+        sizes.categories,
+        random_graph(sizes.categories),
+        words,
+        dim=sizes.dim,
+        hidden=sizes.hidden,
+    )
     method = blending(network)
     maps = torch.randn(sizes.batch, sizes.dim, sizes.side, sizes.side, requires_grad=True)
     labels = partial_labels(sizes.batch, sizes.categories)

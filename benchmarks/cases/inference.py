@@ -1,4 +1,6 @@
-"""Images per second of a network on decoded images, on a folder, and of its ONNX export where there is one."""
+"""Images per second of a network on decoded images, on a folder, and of its ONNX export where there is
+one.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from benchmarks.cases.head import Sizes
 from benchmarks.cases.loading import Folder
 from benchmarks.cases.training import Step
 from benchmarks.harness import Case, lazy
+from sarb.batches.loader import Batches, Pictures, make_loader
 from sarb.data.images import EvalTransform
-from sarb.export import PACKAGES, export
-from sarb.loader import Batches, Pictures, make_loader
+from sarb.inference.export import PACKAGES, export
+from sarb.inference.onnx import OnnxModel
+from sarb.inference.prediction import infer
 from sarb.model import Model
-from sarb.onnx_model import OnnxModel
-from sarb.predict import infer
 
 
 def cases(quick: bool = False) -> list[Case]:
@@ -88,7 +90,9 @@ def _onnx(name: str, size: int, sizes: Sizes) -> Case:
         config = {"network": "ssgrl", "backbone": name, "image_size": size}
         model = Model(made().method.network, [str(number) for number in range(sizes.categories)], config)
         with TemporaryDirectory() as folder:
-            return OnnxModel(export(model, Path(folder) / "model.onnx", progress=False).path, torch.get_num_threads())
+            return OnnxModel(
+                export(model, Path(folder) / "model.onnx", progress=False).path, torch.get_num_threads()
+            )
 
     @torch.inference_mode()
     def floor() -> None:

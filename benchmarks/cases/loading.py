@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.harness import Case, lazy
+from sarb.batches.loader import Pictures
 from sarb.data.images import IMAGENET_MEAN, IMAGENET_STD, TrainTransform, decode
-from sarb.loader import Pictures
 
 
 class Folder:
@@ -29,7 +29,9 @@ class Folder:
 
 
 def literal(file: Path, size: int, random: np.random.Generator) -> NDArray[np.float32]:
-    """The paper's words: decode, resize to R², crop, resize to S², flip, normalise; each step makes an image."""
+    """The paper's words: decode, resize to R², crop, resize to S², flip, normalise; each step makes an
+    image.
+    """
     whole = round(size * 512 / 448)
     image = Image.open(file).convert("RGB").resize((whole, whole), Image.Resampling.BICUBIC)
     side = round((1.0, 0.875, 0.75, 0.625, 0.5)[int(random.integers(5))] * whole)

@@ -1,4 +1,6 @@
-"""Average precision and the co-occurrence graph, at the sizes of COCO. How both grow with N is in scale.py."""
+"""Average precision and the co-occurrence graph, at the sizes of COCO. How both grow with N is in
+scale.py.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from sarb.metrics import _average_precisions, _checked, average_precision
 PRESENT_SHARE = 0.036
 
 
-def random_scores(images: int, categories: int, kind: Any = np.float32) -> tuple[NDArray[Any], NDArray[np.int8]]:
+def random_scores(
+    images: int, categories: int, kind: Any = np.float32
+) -> tuple[NDArray[Any], NDArray[np.int8]]:
     """Scores (N, C) that rank fairly well, and labels (N, C), all known."""
     random = np.random.default_rng(0)
     labels = random_labels(images, categories)
@@ -27,7 +31,9 @@ def random_scores(images: int, categories: int, kind: Any = np.float32) -> tuple
 
 
 def random_labels(images: int, categories: int, known: float = 1.0) -> NDArray[np.int8]:
-    """Labels (N, C): the first category is in half of the images, as a person is, the others on average in 3.6 %."""
+    """Labels (N, C): the first category is in half of the images, as a person is, the others on average in
+    3.6 %.
+    """
     random = np.random.default_rng(1)
     share = np.minimum(0.5, PRESENT_SHARE * random.gamma(2.0, 0.5, categories) * min(1, 80 / categories))
     share[0] = 0.5
@@ -108,11 +114,14 @@ def _loop_case(images: int, categories: int, kind: Any) -> Case:
         return f"{ours / _median(lambda: _sorts(made()[0], np.argsort)):.2f}× as long as np.argsort of each column"
 
     return Case(
-        f"mAP: plain and interpolated, {np.dtype(kind)}, {images:,} × {categories}", literal,
-        lambda: _average_precisions(*_checked(*made())), lambda: _sorts(made()[0]), categories / part,
+        f"mAP: plain and interpolated, {np.dtype(kind)}, {images:,} × {categories}",
+        literal,
+        lambda: _average_precisions(*_checked(*made())),
+        lambda: _sorts(made()[0]),
+        categories / part,
         note="literal: a Python loop down each ranking; floor: np.sort of each column; goal: at most 2 × the floor",
         detail=detail,
-    )  # fmt: skip
+    )
 
 
 def _sorts(scores: NDArray[Any], sort: Callable[[NDArray[Any]], NDArray[Any]] = np.sort) -> None:
@@ -134,16 +143,21 @@ def _scikit_learn_case(images: int, categories: int, kind: Any) -> Case:
         return [average_precision_score(labels[:, c] == PRESENT, scores[:, c]) for c in range(categories)]
 
     return Case(
-        f"mAP: scikit-learn, {np.dtype(kind)}, {images:,} × {categories}", literal,
-        lambda: average_precision(*made()), lambda: _sorts(made()[0]),
+        f"mAP: scikit-learn, {np.dtype(kind)}, {images:,} × {categories}",
+        literal,
+        lambda: average_precision(*made()),
+        lambda: _sorts(made()[0]),
         note="literal: average_precision_score of each column; floor: np.sort of each column; goal: at least 3 ×",
-    )  # fmt: skip
+    )
 
 
 def _graph_case(
-    images: int, categories: int, known: float, told: str = "three Python loops",
+    images: int,
+    categories: int,
+    known: float,
+    told: str = "three Python loops",
     loop: Callable[[NDArray[np.int8], int], object] = literal_graph,
-) -> Case:  # fmt: skip
+) -> Case:
     def build() -> tuple[LabelMatrix, list[NDArray[np.float32]]]:
         values = random_labels(images, categories, known)
         return LabelMatrix(values, [str(c) for c in range(categories)]), list(_packed(values))
@@ -157,6 +171,9 @@ def _graph_case(
 
     return Case(
         f"co-occurrence: {told}, {known:.0%} known, {images:,} × {categories}",
-        lambda: loop(made()[0].values, part), lambda: made()[0].cooccurrence(), floor, images / part,
+        lambda: loop(made()[0].values, part),
+        lambda: made()[0].cooccurrence(),
+        floor,
+        images / part,
         note="floor: the one product of float32 matrices that are ready, one thread; goal: at least 100 ×",
-    )  # fmt: skip
+    )

@@ -10,7 +10,7 @@ from benchmarks.harness import Case, Work
 HELP = """
 import sys
 sys.argv = ["sarb", "--help"]
-from sarb.cli import main
+from sarb.cli.app import main
 try:
     main()
 except SystemExit:
@@ -31,7 +31,9 @@ def python(code: str) -> Work:
 
 def cases() -> list[Case]:
     """``sarb --help`` and ``import sarb``."""
-    note = "literal: the same with torch imported at the top, as is usual; floor: {}; torch must not be imported"
+    note = (
+        "literal: the same with torch imported at the top, as is usual; floor: {}; torch must not be imported"
+    )
     return [
         Case(
             "startup: sarb --help",

@@ -16,7 +16,7 @@ from benchmarks.cases.decouple import tanh_floor
 from benchmarks.cases.graph import random_graph
 from benchmarks.cases.head import LiteralSARB, Sizes, blending, losses, partial_labels
 from benchmarks.harness import Case, Work, lazy, record_products
-from sarb.loader import Batch
+from sarb.batches.loader import Batch
 from sarb.methods.sarb import SARB
 from sarb.networks import SSGRL, Backbone, create_backbone
 
@@ -139,7 +139,7 @@ def epoch_of(folder: Path, cache: bool, quick: bool) -> Callable[[], Any]:
     from sarb.data import load
     from sarb.progress import Progress
     from sarb.settings import resolve
-    from sarb.train import _Training
+    from sarb.training.loop import _Training
 
     train = load(folder / "labels.csv", encoding="binary").train.hide(0.1, 0)
     train = train.take(torch.arange(16).numpy()) if quick else train

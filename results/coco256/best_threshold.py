@@ -2,8 +2,9 @@
 
     python results/coco256/best_threshold.py GRID_DIR --csv results/coco256/best_threshold.csv
 
-The best threshold is chosen on the test labels themselves. It is no result of a method, only the most that any one
-could give: two methods that differ at 0.5 and not there differ in how high their probabilities are, not in their order.
+The best threshold is chosen on the test labels themselves. It is no result of a method, only the most that
+any one could give: two methods that differ at 0.5 and not there differ in how high their probabilities are,
+not in their order.
 """
 
 from __future__ import annotations

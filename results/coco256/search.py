@@ -1,12 +1,13 @@
-"""What could put SARB further ahead of SSGRL at 10 % known? Variants of both, on known labels of validation images.
+"""What could put SARB further ahead of SSGRL at 10 % known? Variants of both, on known labels of validation
+images.
 
     python results/coco256/search.py COCO256_DIR OUT_DIR --csv results/coco256/search.csv
         [--only "NAME;…"] [--masks 100,101] [--jobs 2]
 
-As ``tune.py``: masks that the study does not use, 75 % of the training images, judged by the mAP of the last epoch over
-the known labels of the other 25 %; the test images are never scored. This is effort beyond the equal one of the tuning,
-spent on SARB and on the network it shares with SSGRL; what it found is told in ``docs/results.md``. A finished line is
-not computed again.
+As ``tune.py``: masks that the study does not use, 75 % of the training images, judged by the mAP of the last
+epoch over the known labels of the other 25 %; the test images are never scored. This is effort beyond the
+equal one of the tuning, spent on SARB and on the network it shares with SSGRL; what it found is told in
+``docs/results.md``. A finished line is not computed again.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ VARIANTS = [
 ]
 
 
-def run(coco256: Path, folder: Path, name: str, row: str, settings: dict[str, Any], mask: int) -> dict[str, Any]:
+def run(
+    coco256: Path, folder: Path, name: str, row: str, settings: dict[str, Any], mask: int
+) -> dict[str, Any]:
     """Train one variant."""
     import torch
 
@@ -70,13 +73,30 @@ def run(coco256: Path, folder: Path, name: str, row: str, settings: dict[str, An
     train = sarb.load(coco256 / "labels.csv", encoding="binary").train.hide(KNOWN, mask)
     out = folder / f"{row}-{name}-{mask}".replace(" ", "-").replace(",", "")
     sarb.fit(
-        train, recipe="small", network=chosen.network, method=chosen.method, words=coco256 / "glove.300d.txt",
-        valid=VALID, seed=mask, out=out, resume=True, progress=False, **{"epochs": 5, **options},
-    )  # fmt: skip
+        train,
+        recipe="small",
+        network=chosen.network,
+        method=chosen.method,
+        words=coco256 / "glove.300d.txt",
+        valid=VALID,
+        seed=mask,
+        out=out,
+        resume=True,
+        progress=False,
+        **{"epochs": 5, **options},
+    )
     with (out / "log.csv").open(encoding="utf-8", newline="") as file:
         curve = [round(float(line["valid_mAP"]), 2) for line in csv.DictReader(file)]
-    return {"variant": name, "row": row, "mask": mask, "valid_mAP": curve[-1], "best_epoch_mAP": max(curve),
-            "curve": curve, "settings": settings, "seconds": round(time.perf_counter() - started, 1)}  # fmt: skip
+    return {
+        "variant": name,
+        "row": row,
+        "mask": mask,
+        "valid_mAP": curve[-1],
+        "best_epoch_mAP": max(curve),
+        "curve": curve,
+        "settings": settings,
+        "seconds": round(time.perf_counter() - started, 1),
+    }
 
 
 def main() -> None:

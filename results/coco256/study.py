@@ -16,7 +16,9 @@ QUICK = {"backbone": "tiny", "image_size": 64, "epochs": 1}
 
 def arguments(description: str, known: float) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path, help="folder with labels.csv, images/ and, if any, glove.300d.txt")
     parser.add_argument("out", type=Path, help="folder for the runs")
     parser.add_argument("--csv", type=Path, required=True, help="table to which finished rows are added")
@@ -25,7 +27,9 @@ def arguments(description: str, known: float) -> argparse.Namespace:
     parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--row", default="Ours")
     parser.add_argument("--quick", action="store_true", help="a tiny network, one epoch")
-    parser.add_argument("--budgets", default="500,1000,2000", help="labels asked so far after each round (suggest)")
+    parser.add_argument(
+        "--budgets", default="500,1000,2000", help="labels asked so far after each round (suggest)"
+    )
     given = parser.parse_args()
     given.seeds = [int(seed) for seed in given.seeds.split(",")]
     given.budgets = [int(budget) for budget in given.budgets.split(",")]
@@ -41,10 +45,16 @@ def options(given: argparse.Namespace, seed: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     row, words = sarb.ROWS[given.row], given.data / "glove.300d.txt"
     return {
-        "recipe": "small", "network": row.network, "method": row.method, "network_options": row.network_options,
-        "method_options": row.method_options, "words": words if words.is_file() else None, "seed": seed,
-        "cache": True, **(QUICK if given.quick else {}),
-    }  # fmt: skip
+        "recipe": "small",
+        "network": row.network,
+        "method": row.method,
+        "network_options": row.network_options,
+        "method_options": row.method_options,
+        "words": words if words.is_file() else None,
+        "seed": seed,
+        "cache": True,
+        **(QUICK if given.quick else {}),
+    }
 
 
 def rows(path: Path) -> list[dict[str, str]]:

@@ -2,10 +2,11 @@
 
     python results/coco256/suggest_curve.py COCO256_DIR OUT_DIR --csv results/coco256/suggest.csv
 
-Starts at 5 % known. In rounds, 500, 1,000 and 2,000 labels have been asked; the truth answers; the network is trained
-from the start on all that is known then, and its scores choose the next round. The calibration is fitted once, on
-out-of-fold scores of the first labels: later ones were chosen by their scores and would bend it. The last model of each
-training is tested; nothing is chosen on the test images. A picture of the curve is drawn beside the table.
+Starts at 5 % known. In rounds, 500, 1,000 and 2,000 labels have been asked; the truth answers; the network
+is trained from the start on all that is known then, and its scores choose the next round. The calibration is
+fitted once, on out-of-fold scores of the first labels: later ones were chosen by their scores and would bend
+it. The last model of each training is tested; nothing is chosen on the test images. A picture of the curve
+is drawn beside the table.
 
 A finished row is not computed again; start the same command to go on.
 """
@@ -20,9 +21,20 @@ from typing import Any
 import study
 
 COLUMNS = (
-    "row", "known", "seed", "strategy", "asked", "present", "positives", "fewest_positives", "mAP", "mAP_interpolated",
-    "OF1", "CF1", "seconds",
-)  # fmt: skip
+    "row",
+    "known",
+    "seed",
+    "strategy",
+    "asked",
+    "present",
+    "positives",
+    "fewest_positives",
+    "mAP",
+    "mAP_interpolated",
+    "OF1",
+    "CF1",
+    "seconds",
+)
 STRATEGIES = ("suggest", "random")
 
 
@@ -43,7 +55,7 @@ def ask(strategy: str, scores: Any, labels: Any, count: int, calibration: Any, s
 def curve(given: Any, data: Any, seed: int, strategy: str) -> None:
     """All rounds of one strategy."""
     import sarb
-    from sarb.folds import on_scale, out_of_fold
+    from sarb.labelling.folds import on_scale, out_of_fold
 
     truth, settings = data.train.labels, study.options(given, seed)
     labels, calibration, scores, asked = truth.hide(given.known, seed), None, None, 0
@@ -65,7 +77,10 @@ def curve(given: Any, data: Any, seed: int, strategy: str) -> None:
             report = sarb.evaluate(model, data.test, cache=True)
             start = truth.hide(given.known, seed)
             found = {"present": int(labels.positives.sum() - start.positives.sum()), "asked": budget}
-            found |= {"positives": int(labels.positives.sum()), "fewest_positives": int(labels.positives.min())}
+            found |= {
+                "positives": int(labels.positives.sum()),
+                "fewest_positives": int(labels.positives.min()),
+            }
             numbers = {name: float(report[name]) for name in ("mAP", "mAP_interpolated", "OF1", "CF1")}
             about = {"row": given.row, "known": given.known, "seed": seed, "strategy": strategy}
             seconds = {"seconds": round(time.perf_counter() - started, 1)}
@@ -115,7 +130,11 @@ def main() -> None:
     for seed in given.seeds:
         for strategy in STRATEGIES:
             curve(given, data, seed, strategy)
-    mine = [line for line in study.rows(given.csv) if (line["row"], line["known"]) == (given.row, str(given.known))]
+    mine = [
+        line
+        for line in study.rows(given.csv)
+        if (line["row"], line["known"]) == (given.row, str(given.known))
+    ]
     draw(mine, given.csv.with_suffix(".png"))
 
 

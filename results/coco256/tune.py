@@ -2,10 +2,10 @@
 
     python results/coco256/tune.py COCO256_DIR OUT_DIR
 
-For each row: three learning rates around the recipe's, one more outwards if the best is at the edge, then half and
-twice the epochs at the best of them: five or six runs. All at 10 % known under a mask that the study does not use (seed
-100), on 75 % of the training images, judged by the mAP of the last epoch over the known labels of the other 25 %. The
-test images are never scored. One line per run goes to ``tuning.csv``.
+For each row: three learning rates around the recipe's, one more outwards if the best is at the edge, then
+half and twice the epochs at the best of them: five or six runs. All at 10 % known under a mask that the
+study does not use (seed 100), on 75 % of the training images, judged by the mAP of the last epoch over the
+known labels of the other 25 %. The test images are never scored. One line per run goes to ``tuning.csv``.
 """
 
 from __future__ import annotations
@@ -41,14 +41,30 @@ def run(coco256: Path, folder: Path, row: str, factor: float, growth: float) -> 
     train = sarb.load(coco256 / "labels.csv", encoding="binary").train.hide(KNOWN, SEED)
     out, started = folder / f"{row}-{lr:g}-{epochs}".replace(" ", "-"), time.perf_counter()
     sarb.fit(
-        train, recipe="small", valid=VALID, lr=lr, epochs=epochs, seed=SEED, out=out, resume=True, progress=False,
+        train,
+        recipe="small",
+        valid=VALID,
+        lr=lr,
+        epochs=epochs,
+        seed=SEED,
+        out=out,
+        resume=True,
+        progress=False,
         **options,
-    )  # fmt: skip
+    )
     with (out / "log.csv").open(encoding="utf-8", newline="") as file:
         curve = [round(float(line["valid_mAP"]), 2) for line in csv.DictReader(file)]
     seconds = round(time.perf_counter() - started, 1)
-    return {"row": row, "lr": lr, "epochs": epochs, "valid_mAP": curve[-1], "curve": curve, "seconds": seconds,
-            "factor": factor, "growth": growth}  # fmt: skip
+    return {
+        "row": row,
+        "lr": lr,
+        "epochs": epochs,
+        "valid_mAP": curve[-1],
+        "curve": curve,
+        "seconds": seconds,
+        "factor": factor,
+        "growth": growth,
+    }
 
 
 def main() -> None:

@@ -9,48 +9,46 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from sarb.calibrate import Calibration, calibrate, load_calibration
-    from sarb.complete import Filled, complete
     from sarb.data import DATASETS, Data, Dataset, load
     from sarb.errors import ConfigError, DataError, ImageError, SarbError, StageError
-    from sarb.estimator import SarbClassifier
-    from sarb.explain import Explanation, explain
-    from sarb.export import export
+    from sarb.inference.explanation import Explanation, explain
+    from sarb.inference.export import export
+    from sarb.inference.prediction import evaluate, predict
+    from sarb.labelling.calibration import Calibration, calibrate, load_calibration
+    from sarb.labelling.completion import Filled, complete
+    from sarb.labelling.suggestion import Suggestions, suggest
     from sarb.labels import LabelMatrix, Targets
     from sarb.model import Model, load_model
-    from sarb.predict import evaluate, predict
     from sarb.registry import BACKBONES, METHODS, NETWORKS
     from sarb.report import Report
     from sarb.rows import ROWS
     from sarb.scores import Scores
-    from sarb.suggest import Suggestions, suggest
-    from sarb.train import fit
+    from sarb.sklearn.estimator import SarbClassifier
+    from sarb.training.loop import fit
 
 # Nothing below is imported before it is used, so that `import sarb` and `sarb --help` load no torch.
 _HOME = {
-    "sarb.calibrate": ("Calibration", "calibrate", "load_calibration"),
-    "sarb.complete": ("Filled", "complete"),
+    "sarb.labelling.calibration": ("Calibration", "calibrate", "load_calibration"),
+    "sarb.labelling.completion": ("Filled", "complete"),
     "sarb.data": ("DATASETS", "Data", "Dataset", "load"),
     "sarb.errors": ("ConfigError", "DataError", "ImageError", "SarbError", "StageError"),
-    "sarb.estimator": ("SarbClassifier",),
-    "sarb.explain": ("Explanation", "explain"),
-    "sarb.export": ("export",),
+    "sarb.sklearn.estimator": ("SarbClassifier",),
+    "sarb.inference.explanation": ("Explanation", "explain"),
+    "sarb.inference.export": ("export",),
     "sarb.labels": ("LabelMatrix", "Targets"),
     "sarb.model": ("Model", "load_model"),
-    "sarb.predict": ("evaluate", "predict"),
+    "sarb.inference.prediction": ("evaluate", "predict"),
     "sarb.registry": ("BACKBONES", "METHODS", "NETWORKS"),
     "sarb.report": ("Report",),
     "sarb.rows": ("ROWS",),
     "sarb.scores": ("Scores",),
-    "sarb.suggest": ("Suggestions", "suggest"),
-    "sarb.train": ("fit",),
+    "sarb.labelling.suggestion": ("Suggestions", "suggest"),
+    "sarb.training.loop": ("fit",),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -100,14 +98,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """Importing the file ``sarb/predict.py`` must not replace the verb ``sarb.predict`` by a module."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _MODULE and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -11,19 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: categories counted together: all of them, or so many when there are more
-ONE_CHUNK, CHUNK = 512, 128
+ONE_CHUNK = 512
+CHUNK = 128
 #: images counted together; two counts below ``PACK`` share one float32, whose integers are exact up to 2²⁴
-BLOCK, PACK = 1024, 2048
+BLOCK = 1024
+PACK = 2048
 
 
 def pair_counts(values: NDArray[np.int8]) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield rows i of the counts (I, C): images where i and j are present, images where i is present and j known."""
+    """Yield rows i of the counts (I, C): images where i and j are present, images where i is present and j
+    known.
+    """
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
 
     categories = values.shape[1]
     step = CHUNK if categories > ONE_CHUNK else max(1, categories)
     for rows in (slice(first, first + step) for first in range(0, categories, step)):
-        with threadpool_limits(1, "blas"):  # waking threads for small products costs up to 100 × on busy cores
+        with threadpool_limits(
+            1, "blas"
+        ):  # waking threads for small products costs up to 100 × on busy cores
             both, given = _chunk_counts(values, rows)
         yield rows, both, given
 
@@ -40,7 +46,8 @@ def _packed(block: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.fl
 def _chunk_counts(values: NDArray[np.int8], chosen: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Counts of :func:`pair_counts` for the rows i in ``chosen``, each (I, C)."""
     shape = values[:0, chosen].shape[1], values.shape[1]
-    both, given = np.zeros(shape), np.zeros(shape)
+    both = np.zeros(shape)
+    given = np.zeros(shape)
     for block in _showing(values, chosen):
         present, packed = _packed(block)
         sums = present[:, chosen].T @ packed
@@ -51,8 +58,11 @@ def _chunk_counts(values: NDArray[np.int8], chosen: slice) -> tuple[NDArray[np.f
 
 
 def _showing(values: NDArray[np.int8], chosen: slice) -> Iterator[NDArray[np.int8]]:
-    """Blocks (b, C) of all images, or, if a sample shows that they are few, of those that show a chosen category."""
-    starts, sample = range(0, len(values), BLOCK), values[::64, chosen] > 0
+    """Blocks (b, C) of all images, or, if a sample shows that they are few, of those that show a chosen
+    category.
+    """
+    starts = range(0, len(values), BLOCK)
+    sample = values[::64, chosen] > 0
     if np.count_nonzero(sample) >= len(sample):
         yield from (values[first : first + BLOCK] for first in starts)
         return
@@ -62,7 +72,9 @@ def _showing(values: NDArray[np.int8], chosen: slice) -> Iterator[NDArray[np.int
 
 
 def rates(values: NDArray[np.int8]) -> NDArray[np.float64]:
-    """Share of present among the known entries of each category, (C,); 0 for a category without a known entry."""
+    """Share of present among the known entries of each category, (C,); 0 for a category without a known
+    entry.
+    """
     counts = np.zeros((2, values.shape[1]))
     for first in range(0, len(values), BLOCK):
         counts += np.divmod(_packed(values[first : first + BLOCK])[1].sum(axis=0), PACK)

@@ -14,7 +14,8 @@ class SarbError(Exception):
 class DataError(SarbError):
     """A data source that cannot be read, or can be read in more than one way.
 
-    ``findings`` holds the same as :class:`sarb.data.problems.Finding` objects, where the reader knows the place.
+    ``findings`` holds the same as :class:`sarb.data.check.problems.Finding` objects, where the reader knows
+    the place.
     """
 
     def __init__(self, message: str, findings: Sequence[Any] = ()) -> None:

@@ -47,11 +47,17 @@ def read_json(path: str | Path) -> Any:
 
 
 def near_path(path: Path) -> Path | None:
-    """Return the path that is there and has the nearest spelling, part by part; None if one part has no near one."""
+    """Return the path that is there and has the nearest spelling, part by part; None if one part has no near
+    one.
+    """
     place = Path(path.anchor)
     try:
         for part in path.parts[bool(path.anchor) :]:
-            near = part if (place / part).exists() else near_name(part, [entry.name for entry in place.iterdir()])
+            near = (
+                part
+                if (place / part).exists()
+                else near_name(part, [entry.name for entry in place.iterdir()])
+            )
             if near is None:
                 return None
             place = place / near

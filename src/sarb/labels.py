@@ -22,7 +22,9 @@ from sarb.matrix import checked_names, chosen_rows, row_blocks
 if TYPE_CHECKING:
     from torch import Tensor
 
-PRESENT, ABSENT, UNKNOWN = 1, -1, 0
+PRESENT = 1
+ABSENT = -1
+UNKNOWN = 0
 
 #: code in a file -> label; the empty string is a blank cell
 ENCODINGS: dict[str, dict[str, int]] = {
@@ -30,10 +32,17 @@ ENCODINGS: dict[str, dict[str, int]] = {
     "binary": {"1": PRESENT, "0": ABSENT, "": UNKNOWN},
     "minus_one_unknown": {"1": PRESENT, "0": ABSENT, "-1": UNKNOWN},
     "words": {
-        "present": PRESENT, "absent": ABSENT, "unknown": UNKNOWN,
-        "yes": PRESENT, "no": ABSENT, "?": UNKNOWN, "": UNKNOWN, "true": PRESENT, "false": ABSENT,
+        "present": PRESENT,
+        "absent": ABSENT,
+        "unknown": UNKNOWN,
+        "yes": PRESENT,
+        "no": ABSENT,
+        "?": UNKNOWN,
+        "": UNKNOWN,
+        "true": PRESENT,
+        "false": ABSENT,
     },
-}  # fmt: skip
+}
 
 #: the value of an option such as ``difficult=unknown`` -> label
 MEANINGS: dict[str, int] = {"present": PRESENT, "absent": ABSENT, "unknown": UNKNOWN}
@@ -72,20 +81,30 @@ def word_of(label: int) -> str:
 
 
 def code_table(encoding: str, **changes: int) -> dict[str, int]:
-    """Return a named encoding with other labels for some codes; ``blank`` and ``minus_one`` name '' and '-1'."""
+    """Return a named encoding with other labels for some codes; ``blank`` and ``minus_one`` name '' and
+    '-1'.
+    """
     codes = {"blank": "", "minus_one": "-1"}
     return {**encoding_table(encoding), **{codes[name]: label for name, label in changes.items()}}
 
 
 def own_spelling(encoding: str, times: Mapping[str, int]) -> dict[str, str]:
-    """Return how a file spells present, absent and unknown: most frequent spelling, else what goes with the others."""
+    """Return how a file spells present, absent and unknown: most frequent spelling, else what goes with the
+    others.
+    """
     table = encoding_table(encoding)
-    family = next((f for f in _FAMILIES if any(normalise_code(text) in f[:2] for text in times if text)), _FAMILIES[0])
+    family = next(
+        (f for f in _FAMILIES if any(normalise_code(text) in f[:2] for text in times if text)), _FAMILIES[0]
+    )
     result = {}
     for place, (word, label) in enumerate(MEANINGS.items()):
-        seen = {text: count for text, count in times.items() if count and table.get(normalise_code(text)) == label}
+        seen = {
+            text: count for text, count in times.items() if count and table.get(normalise_code(text)) == label
+        }
         usual = next(code for code, stands_for in table.items() if stands_for == label)
-        result[word] = max(seen, key=seen.__getitem__) if seen else family[place] if encoding == "words" else usual
+        result[word] = (
+            max(seen, key=seen.__getitem__) if seen else family[place] if encoding == "words" else usual
+        )
     return result
 
 
@@ -152,7 +171,9 @@ class LabelMatrix:
     categories: tuple[str, ...]
     paths: tuple[str, ...] = field(default=())
 
-    def __init__(self, values: ArrayLike, categories: Sequence[str], paths: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, values: ArrayLike, categories: Sequence[str], paths: Sequence[str] | None = None
+    ) -> None:
         array = np.asarray(values)
         names, places = checked_names("labels", array, categories, paths)
         for rows in row_blocks(array):
@@ -179,12 +200,16 @@ class LabelMatrix:
             spelled = "" if code == "nan" else normalise_code(str(code))
             if spelled not in table:
                 accepted = ", ".join(repr(key) for key in table)
-                raise DataError(f"code {code!r} is not part of encoding '{encoding}'; expected one of {accepted}")
+                raise DataError(
+                    f"code {code!r} is not part of encoding '{encoding}'; expected one of {accepted}"
+                )
             values[array.astype(str) == code] = table[spelled]
         return cls(values, categories, paths)
 
     def to_codes(self, encoding: str, codes: Mapping[str, str] | None = None) -> NDArray[np.str_]:
-        """Spell the matrix in a named encoding, as text (N, C); ``codes`` says which of its spellings, see notes."""
+        """Spell the matrix in a named encoding, as text (N, C); ``codes`` says which of its spellings, see
+        notes.
+        """
         spelled = codes or own_spelling(encoding, {})
         words = np.array([spelled["absent"], spelled["unknown"], spelled["present"]])
         return words[self.values.astype(np.int8) + 1]
@@ -237,11 +262,12 @@ class LabelMatrix:
         """Keep each entry with probability ``known``, make the others unknown.
 
         The draw is ``numpy.random.RandomState(seed).random_sample((N, C)) < known`` over the whole matrix,
-        the authors' own, so published masks can be compared. It is made block after block, which gives the same
-        numbers without N · C of them in memory.
+        the authors' own, so published masks can be compared. It is made block after block, which gives the
+        same numbers without N · C of them in memory.
         """
         check_share("known", known)
-        random, hidden = np.random.RandomState(seed), LabelMatrix(self.values, self.categories, self.paths)
+        random = np.random.RandomState(seed)
+        hidden = LabelMatrix(self.values, self.categories, self.paths)
         hidden.values.setflags(write=True)  # its own copy, which nobody else has seen yet
         for rows in row_blocks(hidden.values):
             rows *= random.random_sample(rows.shape) < known  # times 0 is unknown; twice as fast as a mask
@@ -256,9 +282,9 @@ class LabelMatrix:
     def cooccurrence(self, smoothing: float = 0.0, counts: str = "known") -> NDArray[np.float64]:
         """Graph A (C, C): A_ij = P(j present | i present), diagonal 1, from known labels only.
 
-        A_ij = (n_ij + κ π_j) / (d_ij + κ), with n_ij images where i and j are known present, d_ij images where
-        i is present and j is **known** (``counts="known"``) or where i is present (``counts="plain"``, shrinks with
-        the known share), π_j the rate of presence among the known entries of j, κ ``smoothing``.
+        A_ij = (n_ij + κ π_j) / (d_ij + κ), with n_ij images where i and j are known present, d_ij images
+        where i is present and j is **known** (``counts="known"``) or where i is present (``counts="plain"``,
+        shrinks with the known share), π_j the rate of presence among the known entries of j, κ ``smoothing``.
         0/0 is 0; a category without a known positive gets an identity row.
         """
         if counts not in ("known", "plain"):
@@ -270,7 +296,8 @@ class LabelMatrix:
         graph = np.zeros((categories, categories))
         for rows, both, given in pair_counts(self.values):
             positives = np.diagonal(both, rows.start)[:, None]
-            above, below = both + smoothing * rate, (given if counts == "known" else positives) + smoothing
+            above = both + smoothing * rate
+            below = (given if counts == "known" else positives) + smoothing
             np.divide(above, below, out=graph[rows], where=(below > 0) & (positives > 0))
         np.fill_diagonal(graph, 1)
         return graph

@@ -18,7 +18,9 @@ BLOCK = 1 << 16
 def checked_names(
     what: str, array: NDArray[Any], categories: Sequence[str], paths: Sequence[str | Path] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return categories and paths of ``array`` (N, C) as text, or say what does not fit; paths may be left out."""
+    """Return categories and paths of ``array`` (N, C) as text, or say what does not fit; paths may be left
+    out.
+    """
     if array.ndim != 2:
         raise DataError(f"{what} must be a matrix (images × categories), got shape {array.shape}")
     names = tuple(str(name) for name in categories)

@@ -1,8 +1,8 @@
 """Metrics: pure functions of scores (N, C) and labels (N, C) in {-1, 0, +1}.
 
 Scores are logits, so the decision threshold is 0 (probability 0.5). An unknown entry is never scored: it is
-neither a hit nor a miss, whatever its score. Averages are percentages 0 to 100; only :func:`average_precision`
-and :func:`precision_recall` speak in fractions.
+neither a hit nor a miss, whatever its score. Averages are percentages 0 to 100; only
+:func:`average_precision` and :func:`precision_recall` speak in fractions.
 """
 
 from __future__ import annotations
@@ -25,19 +25,26 @@ Decide = Callable[[Floats], Sequence[Mask]]
 
 #: how many categories the ``_top3`` rules let an image have
 TOP = 3
-#: rows looked at together, which fit the cache; scores transposed together, and the most columns (a cache line)
-ROWS, COLUMN_BUDGET, MOST_COLUMNS = 4096, 1 << 25, 16
+#: rows looked at together, which fit the cache; scores transposed together, and the most columns (a cache
+#: line)
+ROWS = 4096
+COLUMN_BUDGET = 1 << 25
+MOST_COLUMNS = 16
 
 
 class Curve(NamedTuple):
-    """A precision-recall curve, one point per distinct score, highest score first. All three have shape (P,)."""
+    """A precision-recall curve, one point per distinct score, highest score first. All three have shape
+    (P,).
+    """
 
     precision: Floats
     recall: Floats
     threshold: Floats
 
 
-def average_precision(scores: ArrayLike, labels: LabelMatrix | ArrayLike, interpolated: bool = False) -> Floats:
+def average_precision(
+    scores: ArrayLike, labels: LabelMatrix | ArrayLike, interpolated: bool = False
+) -> Floats:
     """Average precision of every category, (C,) fractions, nan for a category without a known positive.
 
     Plain (as scikit-learn): AP = Σ_k (R_k − R_{k−1}) P_k over the distinct scores k, highest first.
@@ -62,9 +69,11 @@ def precision_recall(scores: ArrayLike, labels: ArrayLike) -> Curve:
     """
     column, values = _checked(np.asarray(scores)[..., None], np.asarray(labels)[..., None])
     known = values[:, 0] != UNKNOWN
-    score, present = column[known, 0].astype(np.float64), values[known, 0] == PRESENT
+    score = column[known, 0].astype(np.float64)
+    present = values[known, 0] == PRESENT
     order = np.argsort(-score, kind="stable")
-    score, hits = score[order], np.cumsum(present[order], dtype=np.float64)
+    score = score[order]
+    hits = np.cumsum(present[order], dtype=np.float64)
     last = np.flatnonzero(np.append(score[1:] != score[:-1], True)[: len(score)])
     total = np.full(len(last), np.count_nonzero(present))
     return Curve(_ratio(hits[last], last + 1), _ratio(hits[last], total), score[last])
@@ -76,13 +85,14 @@ def evaluate(
     """Return every number of the paper's tables.
 
     mAP (plain), mAP_interpolated, and from decisions OP OR OF1 (all entries pooled) and CP CR CF1 (means over
-    categories), three times: scores ≥ threshold; ``_top3`` the image's three highest scores if also ≥ threshold;
-    ``_top3_raw`` the three highest, whatever they are. The three are taken over **all** categories of the image
-    (a tie goes to the earlier category); only then are unknown entries left out of the counts.
+    categories), three times: scores ≥ threshold; ``_top3`` the image's three highest scores if also ≥
+    threshold; ``_top3_raw`` the three highest, whatever they are. The three are taken over **all**
+    categories of the image (a tie goes to the earlier category); only then are unknown entries left out of
+    the counts.
 
-    A category never predicted has precision 0. One without a known positive is left out of mAP and CR and counted in
-    ``categories_without_positive``; it still counts in CP, where every prediction of it is wrong. 0/0 is 0, except
-    that a mAP over no category is nan.
+    A category never predicted has precision 0. One without a known positive is left out of mAP and CR and
+    counted in ``categories_without_positive``; it still counts in CP, where every prediction of it is wrong.
+    0/0 is 0, except that a mAP over no category is nan.
 
     Args:
         scores: (N, C) logits.
@@ -111,7 +121,8 @@ def per_category(
     categories: Sequence[str] | None = None,
     threshold: float | ArrayLike = 0.0,
 ) -> list[dict[str, Any]]:
-    """One row per category: AP, AP_interpolated, precision, recall, F1 (percentages) and the counts of its labels.
+    """One row per category: AP, AP_interpolated, precision, recall, F1 (percentages) and the counts of its
+    labels.
 
     AP, AP_interpolated, recall and F1 are nan for a category without a known positive.
     """
@@ -156,12 +167,13 @@ def _average_precisions(scores: Scores, values: Labels) -> tuple[Floats, Floats]
 def _category_precisions(score: Scores, value: Labels) -> tuple[float, float]:
     """Plain and interpolated AP of one category; score and value have shape (N,).
 
-    Both need the precision, #positives ≥ s / #known ≥ s, at the scores s of positives only: it falls between two of
-    them. Going up from the lowest positive, the envelope is the running maximum.
+    Both need the precision, #positives ≥ s / #known ≥ s, at the scores s of positives only: it falls between
+    two of them. Going up from the lowest positive, the envelope is the running maximum.
     """
     known = value != UNKNOWN
     if not known.all():
-        score, value = score[known], value[known]
+        score = score[known]
+        value = value[known]
     below = _entries_below(score, value == PRESENT)
     if not len(below):
         return np.nan, np.nan
@@ -171,7 +183,8 @@ def _category_precisions(score: Scores, value: Labels) -> tuple[float, float]:
 
 def _entries_below(score: Scores, present: Mask) -> Counts:
     """For every positive, lowest score first, the number of entries with a smaller score."""
-    # sorting values is several times faster than sorting indices, which pays for searching up to n / 4 positives
+    # sorting values is several times faster than sorting indices, which pays for searching up to n / 4
+    # positives
     if 4 * np.count_nonzero(present) < len(present):
         return np.searchsorted(np.sort(score), np.sort(score[present]))
     order = np.argsort(score)
@@ -180,7 +193,8 @@ def _entries_below(score: Scores, present: Mask) -> Counts:
 
 def _first_of_equals(ordered: NDArray[Any]) -> Counts:
     """For every entry of a sorted array, the place of the first entry equal to it."""
-    places, same = np.arange(len(ordered)), ordered[1:] == ordered[:-1]
+    places = np.arange(len(ordered))
+    same = ordered[1:] == ordered[:-1]
     if same.any():
         places[1:][same] = 0
         np.maximum.accumulate(places, out=places)
@@ -188,7 +202,9 @@ def _first_of_equals(ordered: NDArray[Any]) -> Counts:
 
 
 def _columns(matrix: NDArray[Any]) -> NDArray[Any]:
-    """Transpose into memory, (N, C) to (C, N), a block of rows at a time: four times as fast as all rows at once."""
+    """Transpose into memory, (N, C) to (C, N), a block of rows at a time: four times as fast as all rows at
+    once.
+    """
     result = np.empty(matrix.shape[::-1], matrix.dtype)
     for rows in _blocks(len(matrix)):
         result[:, rows] = matrix[rows].T
@@ -217,11 +233,14 @@ def _decision_metrics(hits: Counts, claimed: Counts, positives: Counts) -> dict[
 
 
 def _counts(decide: Decide, scores: Scores, values: Labels) -> tuple[Counts, Counts, Counts]:
-    """Count for R rules right predictions (R, C), predictions on known entries (R, C), and known positives (C,)."""
+    """Count for R rules right predictions (R, C), predictions on known entries (R, C), and known positives
+    (C,).
+    """
     rules = len(decide(np.zeros((0, scores.shape[1]))))
     hits, claimed = (np.zeros((rules, scores.shape[1]), np.int64) for _ in range(2))
     for rows in _blocks(len(scores)):
-        present, known = values[rows] == PRESENT, values[rows] != UNKNOWN
+        present = values[rows] == PRESENT
+        known = values[rows] != UNKNOWN
         for rule, decision in enumerate(decide(scores[rows].astype(np.float64))):
             hits[rule] += np.count_nonzero(decision & present, axis=0)
             claimed[rule] += np.count_nonzero(decision & known, axis=0)
@@ -230,14 +249,16 @@ def _counts(decide: Decide, scores: Scores, values: Labels) -> tuple[Counts, Cou
 
 def _three_rules(scores: Floats, limit: Floats) -> tuple[Mask, ...]:
     """Decide by threshold, by threshold among the highest, and by the highest alone."""
-    predicted, highest = scores >= limit, _highest(scores, TOP)
+    predicted = scores >= limit
+    highest = _highest(scores, TOP)
     return predicted, predicted & highest, highest
 
 
 def _highest(scores: Floats, count: int) -> Mask:
     """Mask of the ``count`` highest scores of every row; among equals the earlier category wins."""
     mask = np.zeros(scores.shape, np.bool_)
-    left, rows = scores.copy(), np.arange(len(scores))
+    left = scores.copy()
+    rows = np.arange(len(scores))
     for _ in range(min(count, scores.shape[1])):
         place = left.argmax(axis=1)  # the first of equals
         mask[rows, place] = True
@@ -247,7 +268,8 @@ def _highest(scores: Floats, count: int) -> Mask:
 
 def _ratio(numerator: ArrayLike, denominator: ArrayLike, undefined: float = 0.0) -> Floats:
     """Divide, with ``undefined`` where the denominator is 0, and no warning."""
-    top, bottom = np.asarray(numerator, np.float64), np.asarray(denominator, np.float64)
+    top = np.asarray(numerator, np.float64)
+    bottom = np.asarray(denominator, np.float64)
     result = np.full(top.shape, undefined)
     np.divide(top, bottom, out=result, where=bottom > 0)
     return result
@@ -268,7 +290,9 @@ def _thresholds(threshold: float | ArrayLike, categories: int) -> Floats:
     """Check a threshold: one number or one per category."""
     array = np.asarray(threshold, np.float64)
     if array.shape not in ((), (categories,)) or np.isnan(array).any():
-        raise DataError(f"threshold must be one number or one per category ({categories}), got shape {array.shape}")
+        raise DataError(
+            f"threshold must be one number or one per category ({categories}), got shape {array.shape}"
+        )
     return array
 
 
@@ -290,7 +314,9 @@ def _checked(scores: ArrayLike, labels: LabelMatrix | ArrayLike) -> tuple[Scores
         )
     if not all(_are_labels(values[rows]).all() for rows in _blocks(len(values))):
         wrong = values[~_are_labels(values)][0]
-        raise DataError(f"a label is 1 (present), -1 (absent) or 0 (unknown), got {wrong}; see LabelMatrix.from_codes")
+        raise DataError(
+            f"a label is 1 (present), -1 (absent) or 0 (unknown), got {wrong}; see LabelMatrix.from_codes"
+        )
     return array, values.astype(np.int8, copy=False)
 
 

@@ -17,7 +17,7 @@ from sarb.data.images import EvalTransform
 from sarb.errors import ConfigError, SarbError
 from sarb.files import read_json, write_json
 from sarb.labels import LabelMatrix
-from sarb.networks.backbone import create_backbone
+from sarb.networks.backbones.base import create_backbone
 from sarb.networks.base import Network
 from sarb.progress import Progress
 from sarb.registry import NETWORKS, find
@@ -35,11 +35,14 @@ class Model:
     Args:
         network: the network.
         categories: C names, in the order of the logits.
-        config: network, backbone and their options, image size: what :func:`build_network` needs to make it again.
+        config: network, backbone and their options, image size: what :func:`build_network` needs to make it
+            again.
     """
 
     def __init__(self, network: Network, categories: Sequence[str], config: Mapping[str, Any]) -> None:
-        self.network, self.categories, self.config = network, tuple(categories), dict(config)
+        self.network = network
+        self.categories = tuple(categories)
+        self.config = dict(config)
         self.folder: Path | None = None  # where it is on disk, with its card and thresholds
 
     def __repr__(self) -> str:
@@ -61,19 +64,26 @@ class Model:
 
     def predict(self, images: Any, **options: Any) -> Scores:
         """See :func:`sarb.predict`."""
-        from sarb.predict import predict
+        from sarb.inference.prediction import predict
 
         return predict(self, images, **options)
 
     def save(self, folder: str | Path, card: str = "") -> Path:
-        """Write ``model.safetensors``, ``config.json`` and ``README.md``; the folder appears whole or not at all."""
+        """Write ``model.safetensors``, ``config.json`` and ``README.md``; the folder appears whole or not at
+        all.
+        """
         folder = Path(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
         try:
-            tensors = {key: value.detach().cpu().contiguous() for key, value in self.network.state_dict().items()}
+            tensors = {
+                key: value.detach().cpu().contiguous() for key, value in self.network.state_dict().items()
+            }
             save_file(tensors, partial / "model.safetensors", metadata={"format": "pt"})
-            write_json(partial / "config.json", {"format": FORMAT, **self.config, "categories": list(self.categories)})
+            write_json(
+                partial / "config.json",
+                {"format": FORMAT, **self.config, "categories": list(self.categories)},
+            )
             (partial / "README.md").write_text(card or f"# {self!r}\n", encoding="utf-8")
             _replace_folder(partial, folder)
         finally:
@@ -101,19 +111,21 @@ class Model:
         return model
 
     def save_pretrained(self, folder: str | Path, **options: Any) -> Path:
-        """See :func:`sarb.hub.save_pretrained`."""
-        from sarb.hub import save_pretrained
+        """See :func:`sarb.inference.hub.save_pretrained`."""
+        from sarb.inference.hub import save_pretrained
 
         return save_pretrained(self, folder, **options)
 
     @classmethod
     def from_pretrained(cls, name: str | Path) -> Model:
-        """Load a model folder, a run folder, or ``owner/name`` from the Hugging Face hub: :func:`load_model`."""
+        """Load a model folder, a run folder, or ``owner/name`` from the Hugging Face hub:
+        :func:`load_model`.
+        """
         return load_model(name)
 
     def push_to_hub(self, repo: str, **options: Any) -> str:
-        """See :func:`sarb.hub.push_to_hub`."""
-        from sarb.hub import push_to_hub
+        """See :func:`sarb.inference.hub.push_to_hub`."""
+        from sarb.inference.hub import push_to_hub
 
         return push_to_hub(self, repo, **options)
 
@@ -165,7 +177,9 @@ def new_model(labels: LabelMatrix, settings: Settings, talk: Progress) -> Model:
         vectors, found = word_vectors(settings.words, labels.categories)
         if not found.all():
             missing = [name for name, known in zip(labels.categories, found, strict=True) if not known]
-            talk.say(f"{settings.words}: no vector for {', '.join(missing[:10])}: {len(missing)} learned instead")
+            talk.say(
+                f"{settings.words}: no vector for {', '.join(missing[:10])}: {len(missing)} learned instead"
+            )
         words = (torch.from_numpy(vectors), torch.from_numpy(found))
         config["network_options"] = {**config["network_options"], "word_dim": vectors.shape[1]}
     network = build_network(
@@ -182,14 +196,15 @@ def load_model(path: str | Path) -> Model:
     """Load a run folder (its last model), a model folder, or a model of the Hugging Face hub.
 
     Args:
-        path: a folder, or ``owner/name`` (``owner/name@revision``; ``hf:owner/name`` leaves no doubt). A name is looked
-            up on the hub only if there is no such folder here, and no folder ``owner`` either.
+        path: a folder, or ``owner/name`` (``owner/name@revision``; ``hf:owner/name`` leaves no doubt). A
+            name is looked up on the hub only if there is no such folder here, and no folder ``owner`` either.
 
     >>> load_model("no/such/run")  # doctest: +SKIP
     """
-    from sarb.hub import download, hub_id, missing
+    from sarb.inference.hub import download, hub_id, missing
 
-    name, path = path, Path(path)
+    name = path
+    path = Path(path)
     if not path.exists():
         if not hub_id(name):
             raise missing(path)
@@ -203,8 +218,11 @@ def load_model(path: str | Path) -> Model:
 
 
 def start_from(model: Model, other: Model) -> str:
-    """Take over every learned tensor of ``other`` that fits, category rows by name; return what was done in words."""
-    own, theirs = model.network.state_dict(), other.network.state_dict()
+    """Take over every learned tensor of ``other`` that fits, category rows by name; return what was done in
+    words.
+    """
+    own = model.network.state_dict()
+    theirs = other.network.state_dict()
     shared = [name for name in model.categories if name in other.categories]
     rows = [model.categories.index(name) for name in shared]
     their_rows = [other.categories.index(name) for name in shared]

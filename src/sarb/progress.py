@@ -37,7 +37,9 @@ class Progress:
 
     @contextmanager
     def bar(self, description: str, total: int | None) -> Iterator[Callable[[int], None]]:
-        """Yield ``advance(count)``; draws a bar on a terminal, with the time left where the total is known."""
+        """Yield ``advance(count)``; draws a bar on a terminal, with the time left where the total is
+        known.
+        """
         if not self.terminal:
             yield lambda count: None
             return

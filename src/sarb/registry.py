@@ -1,4 +1,6 @@
-"""Names -> import strings. A visible dict maps each name to its class; nothing is imported until it is used."""
+"""Names -> import strings. A visible dict maps each name to its class; nothing is imported until it is
+used.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from sarb.errors import ConfigError, unknown_name
 
 
 def find(kind: str, registry: Mapping[str, str], name: str) -> Any:
-    """Import what ``registry[name]`` (``"module:attribute"``) points at; a wrong name lists the right ones."""
+    """Import what ``registry[name]`` (``"module:attribute"``) points at; a wrong name lists the right
+    ones.
+    """
     if name not in registry:
         raise ConfigError([unknown_name(kind, name, registry)])
     module, _, attribute = registry[name].partition(":")
@@ -34,12 +38,12 @@ METHODS: dict[str, str] = {
 }
 
 BACKBONES: dict[str, str] = {
-    "efficientnet_lite0": "sarb.networks.efficientnet:EfficientNetLite0",
-    "resnet18": "sarb.networks.resnet:resnet18",
-    "resnet34": "sarb.networks.resnet:resnet34",
-    "resnet50": "sarb.networks.resnet:resnet50",
-    "resnet101": "sarb.networks.resnet:resnet101",
-    "tiny": "sarb.networks.tiny:Tiny",
+    "efficientnet_lite0": "sarb.networks.backbones.efficientnet:EfficientNetLite0",
+    "resnet18": "sarb.networks.backbones.resnet:resnet18",
+    "resnet34": "sarb.networks.backbones.resnet:resnet34",
+    "resnet50": "sarb.networks.backbones.resnet:resnet50",
+    "resnet101": "sarb.networks.backbones.resnet:resnet101",
+    "tiny": "sarb.networks.backbones.tiny:Tiny",
 }
 
 

@@ -25,7 +25,9 @@ ROWS: dict[str, Row] = {
     "GCN-ML": Row("gcn_ml", "partial_bce"),
     "KGGR": Row("kggr", "partial_bce"),
     "partial-BCE": Row("pooled", "partial_bce", {}, {"form": "durand"}),
-    "Curriculum labeling": Row("pooled", "curriculum", {"dropout": 0.2}, {"strategy": "uncertainty", "form": "durand"}),
+    "Curriculum labeling": Row(
+        "pooled", "curriculum", {"dropout": 0.2}, {"strategy": "uncertainty", "form": "durand"}
+    ),
     "IP-Mixup": Row("ssgrl", "ip_mixup"),
     "FM-Mixup": Row("ssgrl", "fm_mixup"),
     "Pooled": Row("pooled", "partial_bce"),  # not in the paper: the floor under all rows, see reproduce

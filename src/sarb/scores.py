@@ -33,7 +33,9 @@ class Scores:
     categories: tuple[str, ...]
     paths: tuple[str, ...] = field(default=())
 
-    def __init__(self, logits: ArrayLike, categories: Sequence[str], paths: Sequence[str | Path] | None = None) -> None:
+    def __init__(
+        self, logits: ArrayLike, categories: Sequence[str], paths: Sequence[str | Path] | None = None
+    ) -> None:
         array = np.asarray(logits, np.float32).view()
         names, places = checked_names("scores", array, categories, paths)
         array.setflags(write=False)
@@ -43,7 +45,9 @@ class Scores:
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
-        """(N, C) sigmoid(logits) = 1 / (1 + exp(−x)); exp sees only negative numbers, so nothing overflows."""
+        """(N, C) sigmoid(logits) = 1 / (1 + exp(−x)); exp sees only negative numbers, so nothing
+        overflows.
+        """
         decay = np.exp(-np.abs(self.logits.astype(np.float64)))
         return np.where(self.logits >= 0, 1 / (1 + decay), decay / (1 + decay))
 
@@ -85,7 +89,9 @@ class Scores:
             for columns, values in zip(order, chosen, strict=True)
         ]
 
-    def to_csv(self, path: str | Path | None = None, top_k: int | None = None, threshold: float | None = None) -> str:
+    def to_csv(
+        self, path: str | Path | None = None, top_k: int | None = None, threshold: float | None = None
+    ) -> str:
         """Return the table as CSV text, and write it to ``path`` if given.
 
         Wide by default: ``file_name`` and one column of probabilities per category. With ``top_k`` and/or

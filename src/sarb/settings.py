@@ -15,8 +15,8 @@ from sarb.errors import ConfigError, did_you_mean, unknown_name
 from sarb.registry import BACKBONES, METHODS, NETWORKS, find
 
 RECIPES = Path(__file__).parent / "recipes"
-#: parts of a method with a learning rate of their own: children of the network, the layer of the classifier that all
-#: categories share ("join"), and the coefficients α and β ("blend")
+#: parts of a method with a learning rate of their own: children of the network, the layer of the classifier
+#: that all categories share ("join"), and the coefficients α and β ("blend")
 PARTS = ("backbone", "project", "words", "sd", "sam", "graph", "weight_graph", "join", "classifier", "blend")
 SECTIONS = ("train", "method", "network", "backbone", "lr", "data")
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -27,9 +27,19 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "graph_counts": ("known", "plain"),
 }
 AT_LEAST: dict[str, float] = {
-    "epochs": 1, "min_steps": 0, "batch_size": 1, "image_size": 32, "lr": 0, "weight_decay": 0, "warmup": 0, "clip": 0,
-    "workers": 0, "cache_views": 0, "graph_smoothing": 0, "patience": 1,
-}  # fmt: skip
+    "epochs": 1,
+    "min_steps": 0,
+    "batch_size": 1,
+    "image_size": 32,
+    "lr": 0,
+    "weight_decay": 0,
+    "warmup": 0,
+    "clip": 0,
+    "workers": 0,
+    "cache_views": 0,
+    "graph_smoothing": 0,
+    "patience": 1,
+}
 #: how many times ``epochs`` a small data set may get to reach ``min_steps``
 MOST_GROWTH = 20
 
@@ -39,12 +49,14 @@ class Settings:
     """All that decides a run besides its data. The defaults are the paper's.
 
     Attributes:
-        min_steps: train more epochs than ``epochs``, up to 20 times, where the images are too few for this many steps.
+        min_steps: train more epochs than ``epochs``, up to 20 times, where the images are too few for this
+            many steps.
         lr_scale: factor of the learning rate per part, see ``PARTS``.
         warmup: epochs in which the learning rate grows from 0.
         clip: largest gradient norm, 0 for none.
         cache: use the feature cache; None uses it on a CPU whenever nothing speaks against it.
-        cache_views: V augmented views of each training image in the feature cache, and train on them; 0 for none.
+        cache_views: V augmented views of each training image in the feature cache, and train on them; 0 for
+            none.
         augment: the paper's crops and flips.
         flip: mirror cached maps at random; nearly, but not quite, what the network makes of mirrored images.
         graph_smoothing: κ of the co-occurrence graph.
@@ -86,7 +98,9 @@ class Settings:
         return dataclasses.asdict(self)
 
     def grown(self, steps: int) -> Settings:
-        """The same with the epochs, of ``steps`` steps each, that ``min_steps`` needs, as far as they may grow."""
+        """The same with the epochs, of ``steps`` steps each, that ``min_steps`` needs, as far as they may
+        grow.
+        """
         wanted = -(-self.min_steps // max(1, steps))
         return dataclasses.replace(self, epochs=max(self.epochs, min(wanted, MOST_GROWTH * self.epochs)))
 
@@ -103,13 +117,17 @@ class Settings:
 
 
 def read_recipe(recipe: str | Path | None) -> dict[str, dict[str, Any]]:
-    """Read a recipe by name or file; None is the one for this machine (``small`` without a GPU, else ``gpu``)."""
+    """Read a recipe by name or file; None is the one for this machine (``small`` without a GPU, else
+    ``gpu``).
+    """
     if recipe is None:
         recipe = "gpu" if _has_gpu() else "small"
     file = Path(recipe)
     built_in = RECIPES / f"{recipe}.toml"
     if file.suffix not in ("", ".toml") or (not built_in.is_file() and file.is_dir()):
-        raise ConfigError([f"{file}: a recipe is a built-in name or a .toml file; did you mean --data {file}?"])
+        raise ConfigError(
+            [f"{file}: a recipe is a built-in name or a .toml file; did you mean --data {file}?"]
+        )
     if not file.suffix:
         file = built_in
         if not file.is_file():
@@ -122,7 +140,9 @@ def read_recipe(recipe: str | Path | None) -> dict[str, dict[str, Any]]:
         raise ConfigError([f"{file}: not valid TOML: {error}"]) from error
     wrong = [unknown_name(f"section in {file}:", name, SECTIONS) for name in content if name not in SECTIONS]
     wrong += [
-        f"{file}: '{name}' must be a table [{name}]" for name, value in content.items() if not isinstance(value, dict)
+        f"{file}: '{name}' must be a table [{name}]"
+        for name, value in content.items()
+        if not isinstance(value, dict)
     ]
     if wrong:
         raise ConfigError(wrong)
@@ -141,7 +161,9 @@ def _has_gpu() -> bool:
 
 
 def section(content: Mapping[str, Any], name: str, chosen: str, owner: str | None = None) -> dict[str, Any]:
-    """Values of ``[name]`` for ``chosen``: plain ones if the recipe chose the same, then ``[name.chosen]``."""
+    """Values of ``[name]`` for ``chosen``: plain ones if the recipe chose the same, then
+    ``[name.chosen]``.
+    """
     table = content.get(name, {})
     plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
     own = table.get(chosen, {})
@@ -149,24 +171,37 @@ def section(content: Mapping[str, Any], name: str, chosen: str, owner: str | Non
 
 
 def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
-    """Merge a recipe with what was given (None means: not said), check everything, raise all errors at once."""
+    """Merge a recipe with what was given (None means: not said), check everything, raise all errors at
+    once.
+    """
     content = read_recipe(recipe)
     train = {key: value for key, value in content.get("train", {}).items() if not isinstance(value, dict)}
     given = {key: value for key, value in given.items() if value is not None}
     names = {
-        key: str(given.get(key, train.get(key, getattr(Settings, key)))) for key in ("method", "network", "backbone")
+        key: str(given.get(key, train.get(key, getattr(Settings, key))))
+        for key in ("method", "network", "backbone")
     }
     options: dict[str, Any] = {
-        f"{key}_options": {**section(content, key, names[key], train.get(key)), **given.pop(f"{key}_options", {})}
+        f"{key}_options": {
+            **section(content, key, names[key], train.get(key)),
+            **given.pop(f"{key}_options", {}),
+        }
         for key in names
     }
     options["lr_scale"] = {**section(content, "lr", names["network"]), **given.pop("lr_scale", {})}
-    values = {**train, **section({"train": content.get("train", {})}, "train", names["network"], ""), **given, **names}
+    values = {
+        **train,
+        **section({"train": content.get("train", {})}, "train", names["network"], ""),
+        **given,
+        **names,
+    }
     if "epochs" in given:
         values["min_steps"] = given.get("min_steps", 0)  # a number of epochs that was asked for is kept
     if values.get("words") is not None:
         values["words"] = str(values["words"])
-    problems = _check_tables(content) + _check_values(values) + _check_names(names, options) + _check_scale(options)
+    problems = (
+        _check_tables(content) + _check_values(values) + _check_names(names, options) + _check_scale(options)
+    )
     if problems:
         raise ConfigError(problems)
     floats = {f.name for f in dataclasses.fields(Settings) if f.type == "float"}
@@ -176,7 +211,13 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
 
 def _check_tables(content: Mapping[str, Any]) -> list[str]:
     """Sub-tables such as ``[method.sarb]`` must name something that exists, and be tables."""
-    owners = {"train": NETWORKS, "lr": NETWORKS, "method": METHODS, "network": NETWORKS, "backbone": BACKBONES}
+    owners = {
+        "train": NETWORKS,
+        "lr": NETWORKS,
+        "method": METHODS,
+        "network": NETWORKS,
+        "backbone": BACKBONES,
+    }
     problems = []
     for name, registry in owners.items():
         for key, value in content.get(name, {}).items():
@@ -189,7 +230,9 @@ def _check_tables(content: Mapping[str, Any]) -> list[str]:
 
 def _check_scale(options: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Learning-rate factors: parts that exist, finite numbers of at least 0."""
-    problems = [unknown_name("part in [lr]", part, PARTS) for part in options["lr_scale"] if part not in PARTS]
+    problems = [
+        unknown_name("part in [lr]", part, PARTS) for part in options["lr_scale"] if part not in PARTS
+    ]
     for part, value in options["lr_scale"].items():
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not (number and math.isfinite(value) and value >= 0):

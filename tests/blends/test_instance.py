@@ -9,7 +9,9 @@ PARTNER = torch.tensor([1, 2, 0])
 
 
 def draw(images=3, categories=5, width=4):
-    return torch.randn(images, categories, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return torch.randn(
+        images, categories, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
 
 
 def slow(reps, labels, partner, alpha):
@@ -59,7 +61,11 @@ def test_other_entries_are_bit_identical_and_inputs_are_not_changed():
     assert torch.equal(out[untouched], reps[untouched])
     assert torch.equal(new.value[untouched], targets.value[untouched])
     assert (out[~untouched] != reps[~untouched]).any(1).all()
-    assert torch.equal(reps, kept[0]) and torch.equal(targets.value, kept[1]) and torch.equal(targets.weight, kept[2])
+    assert (
+        torch.equal(reps, kept[0])
+        and torch.equal(targets.value, kept[1])
+        and torch.equal(targets.weight, kept[2])
+    )
 
 
 @pytest.mark.parametrize("label", [0, 1, -1])
@@ -67,7 +73,11 @@ def test_nothing_to_blend(label):
     targets, reps = Targets.of(torch.full((3, 5), label)), draw().float()
     blend = InstanceBlend()
     out, new = blend(reps, targets, PARTNER)
-    assert torch.equal(out, reps) and torch.equal(new.value, targets.value) and torch.equal(new.weight, targets.weight)
+    assert (
+        torch.equal(out, reps)
+        and torch.equal(new.value, targets.value)
+        and torch.equal(new.weight, targets.weight)
+    )
     assert blend.completed == 0
 
 

@@ -24,7 +24,13 @@ def cloud(points, width, groups, spread, seed=0):
 
 @pytest.mark.parametrize(
     ("points", "width", "groups", "spread", "clusters"),
-    [(300, 2, 5, 0.5, 5), (500, 16, 10, 1.0, 10), (400, 64, 3, 2.0, 10), (200, 8, 1, 1.0, 4), (1000, 3, 20, 0.2, 10)],
+    [
+        (300, 2, 5, 0.5, 5),
+        (500, 16, 10, 1.0, 10),
+        (400, 64, 3, 2.0, 10),
+        (200, 8, 1, 1.0, 4),
+        (1000, 3, 20, 0.2, 10),
+    ],
 )
 @pytest.mark.parametrize("seed", [0, 1])
 def test_inertia_is_as_good_as_scikit_learn(points, width, groups, spread, clusters, seed):
@@ -85,13 +91,17 @@ def test_an_empty_cluster_is_seeded_again():
 def test_a_cloud_far_from_the_origin_loses_no_precision():
     data = 0.1 * cloud(300, 4, 3, 0.1)
     near = kmeans(data, 3, seeded()).inertia
-    assert kmeans(data + 1000, 3, seeded()).inertia == pytest.approx(near, rel=0.02)  # the shift itself rounds
+    assert kmeans(data + 1000, 3, seeded()).inertia == pytest.approx(
+        near, rel=0.02
+    )  # the shift itself rounds
 
 
 @pytest.mark.parametrize("width", [4, 2 * SKETCH])
 def test_chunks_change_nothing(width, monkeypatch):
     sizes = [0, 1, 30, 0, 55, 7, 31, 2, 64, 3]
-    owner = torch.arange(10).repeat_interleave(torch.tensor(sizes))[torch.randperm(sum(sizes), generator=seeded())]
+    owner = torch.arange(10).repeat_interleave(torch.tensor(sizes))[
+        torch.randperm(sum(sizes), generator=seeded())
+    ]
     data = cloud(len(owner), width, 6, 1.0).double()
     whole = kmeans_by_owner(data, owner, 10, 5, seeded())
     monkeypatch.setattr(sys.modules["sarb.blends.kmeans"], "CHUNK", 100 * width)
@@ -111,7 +121,10 @@ def test_wide_groups_at_once_are_as_good_as_scikit_learn_one_by_one(groups, spre
     owner = torch.randint(8, (2400,), generator=seeded(seed))
     data = cloud(2400, 256, groups, spread, seed) + owner[:, None]
     centers, counts = kmeans_by_owner(data, owner, 8, 10, seeded(seed), restarts=2)
-    oracle = [KMeans(10, n_init=1, random_state=seed).fit(data[owner == group].numpy()).inertia_ for group in range(8)]
+    oracle = [
+        KMeans(10, n_init=1, random_state=seed).fit(data[owner == group].numpy()).inertia_
+        for group in range(8)
+    ]
     assert counts.tolist() == [10] * 8
     assert total_inertia(data.double(), owner, centers.double(), counts) <= 1.01 * sum(oracle)
 
@@ -171,7 +184,9 @@ def test_tolerance_stops_early_at_almost_no_loss():
 def test_squared_distances_equal_the_slow_loop():
     points, centers = torch.randn(5, 3, dtype=torch.float64), torch.randn(2, 3, dtype=torch.float64)
     expected = [[float(((x - c) ** 2).sum()) for c in centers] for x in points]
-    torch.testing.assert_close(squared_distances(points, centers), torch.tensor(expected, dtype=torch.float64))
+    torch.testing.assert_close(
+        squared_distances(points, centers), torch.tensor(expected, dtype=torch.float64)
+    )
     assert squared_distances(points, points).diagonal().tolist() == [0.0] * 5
 
 

@@ -21,9 +21,12 @@ def cloud(points, width, kind, generator):
 
 
 groups = given(
-    points=st.integers(1, 40), width=st.sampled_from([1, 2, 5, SKETCH + 3]), clusters=st.integers(1, 6),
-    kind=st.sampled_from(["cloud", "apart", "equal"]), seed=st.integers(0, 10**6),
-)  # fmt: skip
+    points=st.integers(1, 40),
+    width=st.sampled_from([1, 2, 5, SKETCH + 3]),
+    clusters=st.integers(1, 6),
+    kind=st.sampled_from(["cloud", "apart", "equal"]),
+    seed=st.integers(0, 10**6),
+)
 
 
 @settings(deadline=None, max_examples=60)
@@ -56,7 +59,7 @@ def test_no_step_raises_the_inertia_and_the_end_is_not_above_the_seeds(points, w
     def inertia(centers):
         return sum(
             min(squared(point, center) for center in centers[0, 0][used[0, 0]]) for point in batch.points[0]
-        )  # fmt: skip
+        )
 
     seeding = latest = inertia(centers)
     for _ in range(8):
@@ -68,9 +71,11 @@ def test_no_step_raises_the_inertia_and_the_end_is_not_above_the_seeds(points, w
 
 @settings(deadline=None, max_examples=40)
 @given(
-    sizes=st.lists(st.integers(0, 20), min_size=1, max_size=6), width=st.sampled_from([1, 3, SKETCH + 3]),
-    clusters=st.integers(1, 5), seed=st.integers(0, 10**6),
-)  # fmt: skip
+    sizes=st.lists(st.integers(0, 20), min_size=1, max_size=6),
+    width=st.sampled_from([1, 3, SKETCH + 3]),
+    clusters=st.integers(1, 5),
+    seed=st.integers(0, 10**6),
+)
 def test_more_steps_never_end_above_fewer_in_any_group(sizes, width, clusters, seed):
     """From the same seeds: no group's inertia after all steps is above that after one."""
     generator = torch.Generator().manual_seed(seed)

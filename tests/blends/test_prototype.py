@@ -51,7 +51,9 @@ def drawn(blend, reps, labels, n, out, new):
     return None
 
 
-@pytest.mark.parametrize("options", [{}, {"beta": 0.3, "per_category": True}, {"beta": 0.9, "learnable": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"beta": 0.3, "per_category": True}, {"beta": 0.9, "learnable": False}]
+)
 @pytest.mark.parametrize("seed", range(10))
 def test_equals_the_slow_equation_for_one_allowed_draw(options, seed):
     blend, reps, targets = filled(**options), draw(4, 4, 5), Targets.of(LABELS, torch.float64)
@@ -71,7 +73,11 @@ def test_other_entries_are_bit_identical_and_inputs_are_not_changed():
     assert untouched[2].all()
     assert torch.equal(out[untouched], reps[untouched])
     assert torch.equal(new.value[untouched], targets.value[untouched])
-    assert torch.equal(reps, kept[0]) and torch.equal(targets.value, kept[1]) and torch.equal(targets.weight, kept[2])
+    assert (
+        torch.equal(reps, kept[0])
+        and torch.equal(targets.value, kept[1])
+        and torch.equal(targets.weight, kept[2])
+    )
 
 
 def test_category_and_prototype_are_uniform_and_drawn_per_image():
@@ -92,7 +98,11 @@ def test_category_and_prototype_are_uniform_and_drawn_per_image():
 def test_images_without_an_allowed_category_are_left_alone(labels):
     blend, reps, targets = filled(), draw(len(labels), 4, 5), Targets.of(labels, torch.float64)
     out, new = blend(reps, targets)
-    assert torch.equal(out, reps) and torch.equal(new.value, targets.value) and torch.equal(new.weight, targets.weight)
+    assert (
+        torch.equal(out, reps)
+        and torch.equal(new.value, targets.value)
+        and torch.equal(new.weight, targets.weight)
+    )
     assert blend.completed == 0
 
 
@@ -142,7 +152,10 @@ def test_fit_with_none_to_twelve_positives():
         count = blend.counts[category]
         assert (blend.centers[category, count:] == 0).all()
         if 0 < category <= 10:  # as many prototypes as positives: each is one of them
-            assert torch.cdist(features[owner == category], blend.centers[category, :count]).min(1).values.max() < 1e-3
+            assert (
+                torch.cdist(features[owner == category], blend.centers[category, :count]).min(1).values.max()
+                < 1e-3
+            )
         elif category:
             mean = features[owner == category].mean(0)
             assert torch.cdist(mean[None], blend.centers[category, :count]).max() > 0.1
@@ -191,7 +204,9 @@ def test_saved_state_holds_the_prototypes(tmp_path):
     assert torch.equal(fresh.centers, blend.centers) and torch.equal(fresh.counts, blend.counts)
     assert fresh.beta.item() == pytest.approx(0.3)
     reps, targets = draw(4, 4, 5).float(), Targets.of(LABELS)
-    for ours, theirs in zip(blend(reps, targets, seeded())[1], fresh(reps, targets, seeded())[1], strict=True):
+    for ours, theirs in zip(
+        blend(reps, targets, seeded())[1], fresh(reps, targets, seeded())[1], strict=True
+    ):
         assert torch.equal(ours, theirs)
 
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import sarb
+from sarb.batches.loader import Batch
 from sarb.errors import StageError
 from sarb.labels import LabelMatrix, Targets
-from sarb.loader import Batch
 from sarb.methods.base import Method
 from sarb.model import build_network
 from sarb.registry import METHODS, NETWORKS, find
@@ -30,8 +30,14 @@ METHOD_OPTIONS: dict[str, dict[str, Any]] = {
     "curriculum": {"rounds": 2, "threshold": 0.1},
 }
 TRAINING: dict[str, Any] = {
-    "recipe": "small", "backbone": "tiny", "image_size": 64, "batch_size": 8, "lr": 2e-3, "seed": 1, "progress": False,
-}  # fmt: skip
+    "recipe": "small",
+    "backbone": "tiny",
+    "image_size": 64,
+    "batch_size": 8,
+    "lr": 2e-3,
+    "seed": 1,
+    "progress": False,
+}
 PAIRS = [(variant, method) for variant in VARIANTS for method in METHODS]
 
 
@@ -138,7 +144,8 @@ class TestPair:
         built(batch)
         completed = {key: value for key, value in built.figures().items() if key.startswith("completed")}
         expected = {
-            # two images are each other's partner: (0,1) takes from image 1, (1,0) from image 0; one PLRB entry each
+            # two images are each other's partner: (0,1) takes from image 1, (1,0) from image 0; one PLRB
+            # entry each
             "sarb": {"completed_ilrb": 2, "completed_plrb": 2},
             "curriculum": {"completed_curriculum": 0},  # the first round labels nothing
         }
@@ -171,18 +178,30 @@ class TestPair:
 
 @pytest.mark.parametrize(("network", "method"), POSSIBLE)
 class TestTrained:
-    def fit(self, data: sarb.Data, network: str, method: str, out: Path | None = None, **more: Any) -> sarb.Model:
+    def fit(
+        self, data: sarb.Data, network: str, method: str, out: Path | None = None, **more: Any
+    ) -> sarb.Model:
         return sarb.fit(
-            data.train.hide(0.6, 0), network=VARIANTS[network][0], method=method, out=out,
-            network_options=VARIANTS[network][1], method_options=METHOD_OPTIONS.get(method, {}),
+            data.train.hide(0.6, 0),
+            network=VARIANTS[network][0],
+            method=method,
+            out=out,
+            network_options=VARIANTS[network][1],
+            method_options=METHOD_OPTIONS.get(method, {}),
             **{**TRAINING, "epochs": 4, **more},
-        )  # fmt: skip
+        )
 
     def test_loss_falls(self, squares_data: sarb.Data, tmp_path: Path, network: str, method: str) -> None:
         import csv
 
         self.fit(
-            squares_data, network, method, tmp_path / "run", epochs=8, lr=2e-2, backbone_options={"train_stages": 3}
+            squares_data,
+            network,
+            method,
+            tmp_path / "run",
+            epochs=8,
+            lr=2e-2,
+            backbone_options={"train_stages": 3},
         )
         rows = list(csv.DictReader((tmp_path / "run" / "log.csv").open()))
         # a mixup shares the plain term between the labels of two images, by chance
@@ -202,16 +221,23 @@ class TestTrained:
         state = other.network.state_dict()
         assert not all(torch.equal(first.network.state_dict()[name], state[name]) for name in learned)
 
-    def test_save_load_same_logits(self, squares_data: sarb.Data, tmp_path: Path, network: str, method: str) -> None:
+    def test_save_load_same_logits(
+        self, squares_data: sarb.Data, tmp_path: Path, network: str, method: str
+    ) -> None:
         model = self.fit(squares_data, network, method, tmp_path / "run", epochs=2)
         before = sarb.predict(model, squares_data.test).logits
         after = sarb.predict(sarb.load_model(tmp_path / "run"), squares_data.test).logits
         assert np.array_equal(before, after)
 
     def test_stop_and_resume_equals_an_undisturbed_run(
-        self, squares_data: sarb.Data, tmp_path: Path, network: str, method: str, monkeypatch: pytest.MonkeyPatch
+        self,
+        squares_data: sarb.Data,
+        tmp_path: Path,
+        network: str,
+        method: str,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        import sarb.train as loop
+        import sarb.training.loop as loop
 
         whole = self.fit(squares_data, network, method, tmp_path / "whole", valid=0.2)
         original = loop._Training._epoch
@@ -229,7 +255,9 @@ class TestTrained:
         for key, value in whole.network.state_dict().items():
             assert torch.equal(value, resumed.network.state_dict()[key]), key
         assert _log(tmp_path / "whole") == _log(tmp_path / "cut")
-        assert (tmp_path / "whole" / "steps.csv").read_bytes() == (tmp_path / "cut" / "steps.csv").read_bytes()
+        assert (tmp_path / "whole" / "steps.csv").read_bytes() == (
+            tmp_path / "cut" / "steps.csv"
+        ).read_bytes()
 
 
 def _log(folder: Path) -> list[dict[str, str]]:

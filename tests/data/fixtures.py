@@ -1,4 +1,6 @@
-"""Tiny data sets in the true published schemas. Every writer returns what it wrote: split -> image -> names shown."""
+"""Tiny data sets in the true published schemas. Every writer returns what it wrote: split -> image -> names
+shown.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from sarb.data.voc import CATEGORIES as VOC_CATEGORIES
+from sarb.data.readers.voc import CATEGORIES as VOC_CATEGORIES
 
 Shown = dict[str, dict[str, set[str]]]
 
@@ -26,7 +28,20 @@ _COCO_IDS = [number for number in range(1, 91) if number not in _COCO_GAPS]
 #: the official id -> name
 COCO_CATEGORIES = dict(zip(_COCO_IDS, _COCO_NAMES.replace("\n", "").split(","), strict=True))
 
-VG_NAMES = ["tree", "man", "window", "shirt", "building", "person", "sign", "sky", "ground", "head", "light", "hair"]
+VG_NAMES = [
+    "tree",
+    "man",
+    "window",
+    "shirt",
+    "building",
+    "person",
+    "sign",
+    "sky",
+    "ground",
+    "head",
+    "light",
+    "hair",
+]
 
 
 def write_image(path: Path, seed: int = 0, size: tuple[int, int] = (64, 48)) -> Path:
@@ -55,7 +70,9 @@ def write_wide_csv(root: Path, train: int = 6, test: int = 3, folder: str = "ima
 
 
 def write_coco(root: Path, train: int = 6, test: int = 3, year: int = 2014) -> Shown:
-    """``annotations/instances_{train,val}YEAR.json`` with all 80 categories; every fourth image has no annotation."""
+    """``annotations/instances_{train,val}YEAR.json`` with all 80 categories; every fourth image has no
+    annotation.
+    """
     shown: Shown = {}
     (root / "annotations").mkdir(parents=True, exist_ok=True)
     for split, count in (("train", train), ("val", test)):
@@ -70,7 +87,9 @@ def write_coco(root: Path, train: int = 6, test: int = 3, year: int = 2014) -> S
                 annotations.append(_coco_annotation(len(annotations), image_id, category))
             written[file] = {COCO_CATEGORIES[category] for category in ids}
         # the list of categories is written backwards: readers must go by id
-        categories = [{"id": i, "name": n, "supercategory": "any"} for i, n in reversed(COCO_CATEGORIES.items())]
+        categories = [
+            {"id": i, "name": n, "supercategory": "any"} for i, n in reversed(COCO_CATEGORIES.items())
+        ]
         licenses = [{"id": 1, "name": "none", "url": ""}]
         parts = {"info": {"year": year}, "images": images, "licenses": licenses}
         text = json.dumps({**parts, "annotations": annotations, "categories": categories})
@@ -89,7 +108,8 @@ def _coco_annotation(number: int, image: int, category: int) -> dict[str, object
 def write_voc(root: Path, train: int = 6, test: int = 3, xml: bool = True) -> Shown:
     """``VOCdevkit/VOC2007`` with lists, per-class lists and annotations.
 
-    A name ends in ``?`` when all its objects are marked difficult. Every image has a person with a part ``head``.
+    A name ends in ``?`` when all its objects are marked difficult. Every image has a person with a part
+    ``head``.
     """
     home = root / "VOCdevkit" / "VOC2007"
     (home / "ImageSets" / "Main").mkdir(parents=True, exist_ok=True)
@@ -109,7 +129,9 @@ def write_voc(root: Path, train: int = 6, test: int = 3, xml: bool = True) -> Sh
         (lists / f"{split}.txt").write_text("".join(f"{name}\n" for name in images))
         for category in VOC_CATEGORIES:
             codes = {n: 1 if category in s else 0 if f"{category}?" in s else -1 for n, s in images.items()}
-            (lists / f"{category}_{split}.txt").write_text("".join(f"{n} {code:2d}\n" for n, code in codes.items()))
+            (lists / f"{category}_{split}.txt").write_text(
+                "".join(f"{n} {code:2d}\n" for n, code in codes.items())
+            )
     return shown
 
 
@@ -139,11 +161,17 @@ def write_visual_genome(root: Path, images: int = 9, categories: int = 12) -> di
         image, folder = 107900 + number, ("VG_100K", "VG_100K_2")[number % 2]
         write_image(root / folder / f"{image}.jpg", number)
         url = f"https://cs.stanford.edu/people/rak248/{folder}/{image}.jpg"
-        data.append({"image_id": image, "width": 64, "height": 48, "url": url, "coco_id": None, "flickr_id": None})
+        data.append(
+            {"image_id": image, "width": 64, "height": 48, "url": url, "coco_id": None, "flickr_id": None}
+        )
         shown[image] = {name for place, name in enumerate(names) if number % (place % 4 + 1) == 0}
         spelled = [*sorted(shown[image]), *(f" {name.upper()} " for name in sorted(shown[image]))]
         objects.append(
-            {"image_id": image, "image_url": url, "objects": [_vg_object(i, n) for i, n in enumerate(spelled)]}
+            {
+                "image_id": image,
+                "image_url": url,
+                "objects": [_vg_object(i, n) for i, n in enumerate(spelled)],
+            }
         )
     (root / "image_data.json").write_text(json.dumps(data))
     (root / "objects.json").write_text(json.dumps(objects))

@@ -13,12 +13,35 @@ import numpy as np
 from tests.data.mutations import WORDS, Mutation, kind, spans
 
 VALUES: list[Any] = [
-    None, True, -1, 1.5, 0, 10**30, "", "maybe", "é", [], {}, [1], ["a", "a"], [[["x"]]], {"id": 1}, float("nan"),
-    float("inf"), "\ud800", "a\0b", "x" * 300, "../../etc/passwd", -0.0, [None], [{}],
-]  # fmt: skip
+    None,
+    True,
+    -1,
+    1.5,
+    0,
+    10**30,
+    "",
+    "maybe",
+    "é",
+    [],
+    {},
+    [1],
+    ["a", "a"],
+    [[["x"]]],
+    {"id": 1},
+    float("nan"),
+    float("inf"),
+    "\ud800",
+    "a\0b",
+    "x" * 300,
+    "../../etc/passwd",
+    -0.0,
+    [None],
+    [{}],
+]
 LAUGHS = b"<!DOCTYPE lolz [" + b"".join(
-    b'<!ENTITY l%d "%s">' % (number, b"&l%d;" % (number - 1) * 10 if number else b"lol") for number in range(10)
-)  # fmt: skip
+    b'<!ENTITY l%d "%s">' % (number, b"&l%d;" % (number - 1) * 10 if number else b"lol")
+    for number in range(10)
+)
 
 
 def _table(data: bytes) -> tuple[list[list[str]], str]:
@@ -112,7 +135,9 @@ class _Json:
         self._walk(self.value)
 
     def _walk(self, value: Any) -> None:
-        keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+        keys = (
+            list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+        )
         for key in keys:
             self.places.append((value, key))
             self._walk(value[key])
@@ -122,7 +147,11 @@ class _Json:
 
     def mutation(self, name: str, deep: str = "") -> Mutation:
         one_line = self.row >= 0
-        text = json.dumps(self.value, indent=None if one_line else 1).replace('"DEEP"', deep or '"DEEP"').encode()
+        text = (
+            json.dumps(self.value, indent=None if one_line else 1)
+            .replace('"DEEP"', deep or '"DEEP"')
+            .encode()
+        )
         if one_line:
             text = b"\n".join([*self.lines[: self.row], text, *self.lines[self.row + 1 :], b""])
         return Mutation(name, text, line=self.row + 1 if one_line and name == "wrong type" else None)
@@ -185,7 +214,9 @@ def nested_deeply(data: bytes, draw: random.Random) -> Mutation:
     file = _Json(data, draw)
     holder, key = file.place()
     holder[key], depth = "DEEP", draw.choice([20, 900, 100_000])
-    return file.mutation("nested deeply", draw.choice(["[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth]))
+    return file.mutation(
+        "nested deeply", draw.choice(["[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth])
+    )
 
 
 @kind("json", "jsonl")
@@ -193,7 +224,9 @@ def endless_number(data: bytes, draw: random.Random) -> Mutation:
     file = _Json(data, draw)
     holder, key = file.place()
     holder[key] = "DEEP"
-    return file.mutation("endless number", draw.choice(["9" * 5000, "-" + "1" * 700, "1e99999", "1" * 400 + ".5"]))
+    return file.mutation(
+        "endless number", draw.choice(["9" * 5000, "-" + "1" * 700, "1e99999", "1" * 400 + ".5"])
+    )
 
 
 @kind("xml")
@@ -239,7 +272,9 @@ def billion_laughs(data: bytes, draw: random.Random) -> Mutation:
     start = head[0][1] if head else 0
     place = draw.choice(spans(rb"</\w+>", data))[0]
     bomb = draw.choice([LAUGHS, b'<!DOCTYPE a [<!ENTITY l9 SYSTEM "file:///etc/passwd">']) + b"]>"
-    return Mutation("billion laughs", data[:start] + bomb + data[start:place] + b"&l9;" + data[place:], located=True)
+    return Mutation(
+        "billion laughs", data[:start] + bomb + data[start:place] + b"&l9;" + data[place:], located=True
+    )
 
 
 @kind("xml")
@@ -256,10 +291,23 @@ def other_array(data: bytes, draw: random.Random) -> bytes:
     changed = array.astype(np.float64)
     changed[0, 0] = draw.choice([np.nan, np.inf, 0.5, 7, -0.0])
     others = [
-        changed, array[0], array[None], array[:-1], array[:, :-1], array[:0], array[:, :0], array.astype(object),
-        array.astype(str), array.astype(bool), array.astype(">i4"), np.asfortranarray(array), array.astype(complex),
-        array.astype("datetime64[s]"), array.view([("a", array.dtype)]), np.array(1),
-    ]  # fmt: skip
+        changed,
+        array[0],
+        array[None],
+        array[:-1],
+        array[:, :-1],
+        array[:0],
+        array[:, :0],
+        array.astype(object),
+        array.astype(str),
+        array.astype(bool),
+        array.astype(">i4"),
+        np.asfortranarray(array),
+        array.astype(complex),
+        array.astype("datetime64[s]"),
+        array.view([("a", array.dtype)]),
+        np.array(1),
+    ]
     file = io.BytesIO()
     np.save(file, draw.choice(others), allow_pickle=True)
     return file.getvalue()
@@ -283,10 +331,15 @@ def other_columns(data: bytes, draw: random.Random) -> bytes:
     cells = [[1], {"a": 1}, b"\xff", "maybe", 2, 1.5, None, True, "", "\0"]
     column = pyarrow.array([draw.choice(cells)] * table.num_rows)
     others = [
-        table.drop_columns([name]), table.set_column(place, name, column), table.append_column(name, column),
-        table.append_column("", column), table.slice(0, 0), pyarrow.concat_tables([table, table]), table.select([]),
+        table.drop_columns([name]),
+        table.set_column(place, name, column),
+        table.append_column(name, column),
+        table.append_column("", column),
+        table.slice(0, 0),
+        pyarrow.concat_tables([table, table]),
+        table.select([]),
         table.append_column("more", column),
-    ]  # fmt: skip
+    ]
     file = io.BytesIO()
     parquet.write_table(draw.choice(others), file)
     return file.getvalue()

@@ -1,4 +1,6 @@
-"""Seeded damage to label files: what editors, spreadsheets, disks and people do to them, and what attackers would."""
+"""Seeded damage to label files: what editors, spreadsheets, disks and people do to them, and what attackers
+would.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ def mutations(content: bytes, suffix: str, seed: int, count: int = 30) -> Iterat
         for name in random.Random(f"{seed} {turn}").sample(names, len(names)):
             try:
                 result = KINDS[name][1](content, random.Random(f"{seed} {turn} {name}"))
-            except IndexError:  # nothing to choose from: this file has no attributes, no numbers, no second line
+            except (
+                IndexError
+            ):  # nothing to choose from: this file has no attributes, no numbers, no second line
                 continue
             if made < count:
                 made += 1
@@ -250,7 +254,9 @@ def first_line_doubled(data: bytes, draw: random.Random) -> bytes:
 
 @kind(*TEXT)
 def foreign_digits(data: bytes, draw: random.Random) -> bytes:
-    return re.sub(rb"[0-9]", lambda digit: chr(0x0660 + int(digit[0])).encode(), data, count=draw.randrange(1, 9))
+    return re.sub(
+        rb"[0-9]", lambda digit: chr(0x0660 + int(digit[0])).encode(), data, count=draw.randrange(1, 9)
+    )
 
 
 @kind(*TEXT)

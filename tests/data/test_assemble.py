@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from sarb.data.assemble import assemble, declared_names, divide, find_root, finish, near_file
+from sarb.data.check.problems import DataWarning, Problems, gather
 from sarb.data.dataset import Data, Dataset
-from sarb.data.problems import DataWarning, Problems, gather
 from sarb.errors import DataError
 from sarb.labels import LabelMatrix
 from tests.data.fixtures import write_image
 
 
 def build(names, rows, splits=None, lines=None, categories=("x", "y")):
-    return assemble(Problems("a.csv"), names, np.array(rows, np.int8), categories, root=".", splits=splits, lines=lines)
+    return assemble(
+        Problems("a.csv"), names, np.array(rows, np.int8), categories, root=".", splits=splits, lines=lines
+    )
 
 
 def gathered(*args, **options):
@@ -22,8 +24,14 @@ def gathered(*args, **options):
 
 
 def test_rows_are_divided_by_the_words():
-    data = build(["a", "b", "c", "d"], [[1, 0], [0, 1], [-1, 0], [1, 1]], ["", "test", "valid", "train"], [2, 3, 5, 9])
-    assert [data.train.labels.paths, data.test.labels.paths, data.valid.labels.paths] == [("a", "d"), ("b",), ("c",)]
+    data = build(
+        ["a", "b", "c", "d"], [[1, 0], [0, 1], [-1, 0], [1, 1]], ["", "test", "valid", "train"], [2, 3, 5, 9]
+    )
+    assert [data.train.labels.paths, data.test.labels.paths, data.valid.labels.paths] == [
+        ("a", "d"),
+        ("b",),
+        ("c",),
+    ]
     assert (data.train.lines.tolist(), data.test.line(0)) == ([2, 9], 3)
     assert data.notes == {"test_split": "split column"} and data.train.source.name == "a.csv"
     assert list(data.splits) == ["train", "valid", "test"]
@@ -33,7 +41,12 @@ def test_rows_are_divided_by_the_words():
 
 @pytest.mark.parametrize(
     ("file", "name"),
-    [("birds.csv", "birds"), ("zoo/labels.csv", "zoo"), ("zoo/birds.csv", "birds"), ("/labels.csv", "labels")],
+    [
+        ("birds.csv", "birds"),
+        ("zoo/labels.csv", "zoo"),
+        ("zoo/birds.csv", "birds"),
+        ("/labels.csv", "labels"),
+    ],
 )
 def test_a_file_name_that_says_nothing_gives_way_to_the_folder(file, name):
     found = assemble(Problems(file), ["a"], np.array([[1]], np.int8), ["x"], root=".")
@@ -43,14 +56,25 @@ def test_a_file_name_that_says_nothing_gives_way_to_the_folder(file, name):
 def test_repeated_images_name_both_lines_and_say_what_differs():
     names = ["a", "b", "a", "./b", "c", "c"]
     rows = [[1, 0], [1, -1], [1, 1], [-1, 1], [0, 0], [0, 0]]
-    data, found = gathered(names, rows, ["train", "train", "train", "train", "train", "test"], [2, 3, 4, 5, 6, 7])
+    data, found = gathered(
+        names, rows, ["train", "train", "train", "train", "train", "test"], [2, 3, 4, 5, 6, 7]
+    )
     assert data.train.labels.paths == ("a", "b", "c") and len(data.test) == 0
     assert found == [
         ("error", "duplicate-row", 4, "file_name 'a' occurs twice, on lines 2 and 4"),
-        ("error", "conflicting-rows", 5,
-         "file_name './b' occurs twice, on lines 3 and 5; they disagree: 'x' is present and absent (and 1 more)"),
-        ("error", "split-overlap", 7, "file_name 'c' occurs twice, on lines 6 and 7; once in train, once in test"),
-    ]  # fmt: skip
+        (
+            "error",
+            "conflicting-rows",
+            5,
+            "file_name './b' occurs twice, on lines 3 and 5; they disagree: 'x' is present and absent (and 1 more)",
+        ),
+        (
+            "error",
+            "split-overlap",
+            7,
+            "file_name 'c' occurs twice, on lines 6 and 7; once in train, once in test",
+        ),
+    ]
 
 
 def test_unusable_names():
@@ -70,8 +94,10 @@ def test_categories_that_look_the_same():
     nfc, nfd = unicodedata.normalize("NFC", "café"), unicodedata.normalize("NFD", "café")
     _, found = gathered(["a"], [[0] * 5], categories=("Dog", "dog", " cat", nfc, nfd))
     assert [item[:2] for item in found] == [
-        ("warning", "similar-categories"), ("warning", "spaces"), ("error", "similar-categories"),
-    ]  # fmt: skip
+        ("warning", "similar-categories"),
+        ("warning", "spaces"),
+        ("error", "similar-categories"),
+    ]
     assert "NFC/NFD" in found[2][3]
     with pytest.warns(DataWarning, match="'Dog' and 'dog' differ only in case"):
         build(["a"], [[0, 0]], categories=("Dog", "dog"))
@@ -106,14 +132,18 @@ def test_missing_files_are_summed_up_or_listed(tmp_path):
     data = Data(dataset(tmp_path, 4), dataset(tmp_path / "elsewhere", 2))
     with pytest.raises(DataError) as error:
         finish(data)
-    assert f"2 of 4 image files are missing in {tmp_path}: x1.jpg, x3.jpg. There is 'X1.JPG'" in str(error.value)
+    assert f"2 of 4 image files are missing in {tmp_path}: x1.jpg, x3.jpg. There is 'X1.JPG'" in str(
+        error.value
+    )
     assert "2 of 2 image files are missing" in str(error.value) and "add -o root=DIR" in str(error.value)
     with gather() as found:
         assert len(finish(data).train) == 4
     assert [(finding.kind, finding.line, finding.value) for finding in found.shown] == [
-        ("missing-file", 3, "x1.jpg"), ("missing-file", 5, "x3.jpg"),
-        ("missing-file", 2, "x0.jpg"), ("missing-file", 3, "x1.jpg"),
-    ]  # fmt: skip
+        ("missing-file", 3, "x1.jpg"),
+        ("missing-file", 5, "x3.jpg"),
+        ("missing-file", 2, "x0.jpg"),
+        ("missing-file", 3, "x1.jpg"),
+    ]
     with gather(limit=20) as found:
         finish(Data(dataset(tmp_path / "none", 50), dataset(tmp_path, 0)))
     assert found.counts == {("error", "missing-file"): 50} and len(found.shown) == 20
@@ -127,7 +157,12 @@ def test_near_files(tmp_path):
     assert near_file(tmp_path, unicodedata.normalize("NFC", "é.jpg")).endswith("its Unicode form (NFC/NFD)")
     assert near_file(tmp_path, "b.jpg") == ". Did you mean 'b.png'?"
     assert near_file(tmp_path, "picture_001.jpg") == ". Did you mean 'picture_0001.jpg'?"
-    assert near_file(tmp_path, "zzz.jpg") == near_file(tmp_path, "no/a.jpg") == near_file(tmp_path, "a\0/b.jpg") == ""
+    assert (
+        near_file(tmp_path, "zzz.jpg")
+        == near_file(tmp_path, "no/a.jpg")
+        == near_file(tmp_path, "a\0/b.jpg")
+        == ""
+    )
 
 
 def test_declared_names(tmp_path):

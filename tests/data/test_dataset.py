@@ -18,7 +18,9 @@ def dataset(tmp_path):
     for number in range(10):
         Image.new("RGB", (4, 3), (20 * number,) * 3).save(tmp_path / f"{number}.png")
     values = np.where(np.arange(30).reshape(10, 3) % 2, 1, -1)
-    return Dataset(LabelMatrix(values, list("abc"), [f"{number}.png" for number in range(10)]), tmp_path, "greys")
+    return Dataset(
+        LabelMatrix(values, list("abc"), [f"{number}.png" for number in range(10)]), tmp_path, "greys"
+    )
 
 
 def names(dataset):
@@ -116,7 +118,9 @@ def test_a_missing_file_has_a_fingerprint_of_its_own(dataset, tmp_path):
 
 
 def test_data_hides_training_and_validation_but_never_test_labels(dataset):
-    data = Data(dataset.take(range(4)), dataset.take(range(4, 6)), dataset.take(range(6, 10)), "greys", {"a": 1})
+    data = Data(
+        dataset.take(range(4)), dataset.take(range(4, 6)), dataset.take(range(6, 10)), "greys", {"a": 1}
+    )
     hidden = data.hide(0.2, seed=3)
     assert hidden.train.labels == data.train.labels.hide(0.2, 3)
     assert hidden.valid.labels == data.valid.labels.hide(0.2, 4)

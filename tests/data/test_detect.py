@@ -62,7 +62,9 @@ def test_a_chexpert_folder(tmp_path):
         told(tmp_path)
 
 
-@pytest.mark.parametrize(("file", "text"), [("a.json", "[1, 2]"), ("a.json", "{}"), ("a.txt", "file_name,cat")])
+@pytest.mark.parametrize(
+    ("file", "text"), [("a.json", "[1, 2]"), ("a.json", "{}"), ("a.txt", "file_name,cat")]
+)
 def test_what_cannot_be_told(tmp_path, file, text):
     (tmp_path / file).write_text(text)
     with pytest.raises(DataError, match=r"cannot tell what this file is; name its reader, such as table:"):
@@ -80,7 +82,9 @@ def test_a_slip_in_the_path_gets_the_near_one(tmp_path, monkeypatch):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "labels.csv").touch()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r"photo/labels\.csv: no such file.* Did you mean 'photos/labels\.csv'\?"):
+    with pytest.raises(
+        DataError, match=r"photo/labels\.csv: no such file.* Did you mean 'photos/labels\.csv'\?"
+    ):
         load("photo/labels.csv")
     with pytest.raises(DataError, match=r"Did you mean 'table:photos/labels\.csv'\?"):
         load("table:photo/labels.csv")

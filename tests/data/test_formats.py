@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import sarb
-from sarb.data import find
-from sarb.data.problems import DataWarning, Finding, gather
+from sarb.data.check.problems import DataWarning, Finding, gather
+from sarb.data.loading import find
 from sarb.errors import DataError, SarbError
 from tests.data.formats import FORMATS, Example, write_example
 from tests.data.mutations import KINDS, Mutation, mutations
@@ -100,7 +100,9 @@ def test_counts_of_damaged_files():
     print("\n" + "".join(f"{title:>16}" for title in ("format", *columns)))
     for format_name, counts in COUNTS.items():
         print(f"{format_name:>16}" + "".join(f"{counts[column]:>16}" for column in columns))
-    assert len(KINDS) >= 30 and all(counts["loaded"] + counts["refused"] == COUNT for counts in COUNTS.values())
+    assert len(KINDS) >= 30 and all(
+        counts["loaded"] + counts["refused"] == COUNT for counts in COUNTS.values()
+    )
 
 
 def damages(example: Example, seed: int):
@@ -141,7 +143,9 @@ def attempt(example: Example, damaged: Path, change: Mutation) -> list[str]:
 
 
 def gathered(example: Example, without: str = ""):
-    """Load as ``sarb data check`` does; return the findings, those that ended it early, and the data if it did not."""
+    """Load as ``sarb data check`` does; return the findings, those that ended it early, and the data if it
+    did not.
+    """
     with gather() as found:
         try:
             return found, [], load(example, without)
@@ -150,18 +154,23 @@ def gathered(example: Example, without: str = ""):
 
 
 def check_message(error: SarbError, example: Example, damaged: Path, change: Mutation) -> bool:
-    """Check that a refusal names the file, and the line where there is one; return whether it names a line."""
+    """Check that a refusal names the file, and the line where there is one; return whether it names a
+    line.
+    """
     message, findings = str(error), getattr(error, "findings", [])
     # what is wrong in one file may show in another, which then is named; bad bytes cannot
     names = [damaged.name] if change.kind == "latin 1 byte" else [file.name for file in example.files]
     assert any(part in message for part in (*names, str(damaged.parent))), message
     lines = {finding.line for finding in findings if finding.line is not None}
     lines |= {int(number) for number in re.findall(r"\blines? (\d+)", message)}
-    # a changed name is a good name of a file that is not there, a changed code one of another encoding: no one line
+    # a changed name is a good name of a file that is not there, a changed code one of another encoding: no
+    # one line
     if any(finding.kind == "missing-file" or finding.kind.startswith("undeclared") for finding in findings):
         return bool(lines)
     here = not findings or any(finding.file == str(damaged) for finding in findings)
-    assert change.line is None or not here or change.line in lines, f"line {change.line} is not named: {message}"
+    assert change.line is None or not here or change.line in lines, (
+        f"line {change.line} is not named: {message}"
+    )
     assert not change.located or lines, f"no line: {message}"
     return bool(lines)
 
@@ -171,7 +180,11 @@ def check_consistent(data) -> None:
     assert len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
     for dataset in (data.train, data.test, *([data.valid] if data.valid is not None else [])):
         assert dataset.categories == names
-        assert dataset.labels.values.shape == (len(dataset.labels.paths), len(names)) == (len(dataset), len(names))
+        assert (
+            dataset.labels.values.shape
+            == (len(dataset.labels.paths), len(names))
+            == (len(dataset), len(names))
+        )
         assert np.isin(dataset.labels.values, (-1, 0, 1)).all()
         assert len(set(dataset.labels.paths)) == len(dataset)
         assert dataset.lines is None or len(dataset.lines) == len(dataset)
@@ -193,7 +206,9 @@ def load(example: Example, without: str = ""):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a warning of ours is a DataWarning, any other is a fault
         warnings.simplefilter("ignore", DataWarning)
-        return sarb.load(example.source, **{key: value for key, value in example.options.items() if key != without})
+        return sarb.load(
+            example.source, **{key: value for key, value in example.options.items() if key != without}
+        )
 
 
 class TooLong(BaseException):

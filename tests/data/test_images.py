@@ -16,10 +16,12 @@ from PIL import Image
 from sarb.data import images
 from sarb.data.images import EvalTransform, TrainTransform, decode, find_images
 from sarb.errors import ImageError
-from tests.documentation import ROOT, blocks
+from tests.documentation.tools import ROOT, blocks
 
 #: 2 rows × 3 columns, every pixel different
-PIXELS = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]], [[255, 255, 0], [0, 0, 0], [255, 255, 255]]], np.uint8)
+PIXELS = np.array(
+    [[[255, 0, 0], [0, 255, 0], [0, 0, 255]], [[255, 255, 0], [0, 0, 0], [255, 255, 255]]], np.uint8
+)
 
 
 def encoded(image, kind, **options):
@@ -47,7 +49,14 @@ def test_every_kind_of_source(tmp_path):
         assert np.array_equal(array(file), PIXELS)
     with Image.open(path) as unread:
         assert np.array_equal(array(unread), PIXELS)
-    for source in (path, str(path), path.read_bytes(), io.BytesIO(path.read_bytes()), Image.fromarray(PIXELS), PIXELS):
+    for source in (
+        path,
+        str(path),
+        path.read_bytes(),
+        io.BytesIO(path.read_bytes()),
+        Image.fromarray(PIXELS),
+        PIXELS,
+    ):
         assert np.array_equal(array(source), PIXELS)
 
 
@@ -240,7 +249,10 @@ def chunk(kind, data):
 def zeros(count):
     """So many zero bytes, deflated a thousand times smaller, without ever holding them."""
     packer, part = zlib.compressobj(), bytes(1_000_000)
-    return b"".join(packer.compress(part[: count - start]) for start in range(0, count, len(part))) + packer.flush()
+    return (
+        b"".join(packer.compress(part[: count - start]) for start in range(0, count, len(part)))
+        + packer.flush()
+    )
 
 
 def png_of(width, height, data, *before):
@@ -250,7 +262,14 @@ def png_of(width, height, data, *before):
 
 
 def tiff_of(width, height, *more):
-    tags = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (273, 4, 1, 8)]
+    tags = [
+        (256, 4, 1, width),
+        (257, 4, 1, height),
+        (258, 3, 1, 8),
+        (259, 3, 1, 1),
+        (262, 3, 1, 1),
+        (273, 4, 1, 8),
+    ]
     tags += [(277, 3, 1, 1), (278, 4, 1, height), (279, 4, 1, 100), *more]
     entries = b"".join(struct.pack("<HHII", *tag) for tag in sorted(tags))
     return b"II*\0" + struct.pack("<IH", 8, len(tags)) + entries + bytes(4)
@@ -282,13 +301,15 @@ def bombs():
         "still.webp": (grown(webp, 26, 16_383, 16_383), "more than 178,956,970 pixels"),
         "moving.webp": (moving[:24] + b"\xff\x7f\0" * 2 + moving[30:], "more than 178,956,970 pixels"),
         "header.ppm": (b"P6 60000 60000 255\n" + bytes(100), "60000 × 60000 pixels"),
-        "header.bmp": (b"BM" + struct.pack("<IIIIiiHHIIiiII", 99, 0, 54, 40, 60_000, 60_000, 1, 24, *[0] * 6),
-                       "60000 × 60000 pixels"),
+        "header.bmp": (
+            b"BM" + struct.pack("<IIIIiiHHIIiiII", 99, 0, 54, 40, 60_000, 60_000, 1, 24, *[0] * 6),
+            "60000 × 60000 pixels",
+        ),
         "text.png": (png_of(8, 1, text[0], chunk(b"zTXt", b"Comment\0\0" + text[1])), "too large"),
         "profile.png": (png_of(8, 1, text[0], chunk(b"iCCP", b"icc\0\0" + text[1])), "too large"),
         "tag.tif": (tiff_of(8, 1, (270, 2, 2**32 - 1, 8)), (8, 1)),
         "frames.gif": (large[:head] + large[head:-1] * 300 + b";", (3000, 3000)),
-    }  # fmt: skip
+    }
 
 
 MEASURED = """
@@ -311,11 +332,16 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 
 
 def measure(files, *options):
-    """Decode files in a process of its own; return (size or message, gigabytes so far) of each, and its stderr."""
+    """Decode files in a process of its own; return (size or message, gigabytes so far) of each, and its
+    stderr.
+    """
     done = subprocess.run(
-        [sys.executable, *options, "-c", MEASURED, *map(str, files)], capture_output=True, text=True, check=False,
+        [sys.executable, *options, "-c", MEASURED, *map(str, files)],
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
@@ -364,7 +390,8 @@ def test_the_limit_holds_for_every_source(monkeypatch, tmp_path):
 @pytest.mark.parametrize("kind", ["ICO", "EPS", "PDF", "JPEG2000", "TGA", "PCX", "AVIF", "ICNS", "DDS"])
 def test_other_kinds_are_refused_with_a_list_of_what_is_read(kind):
     assert_one_line(
-        encoded(Image.new("RGB", (64, 64)), kind), "not an image (JPEG, PNG, BMP, GIF, PPM, WEBP, TIFF are read)"
+        encoded(Image.new("RGB", (64, 64)), kind),
+        "not an image (JPEG, PNG, BMP, GIF, PPM, WEBP, TIFF are read)",
     )
     assert_one_line(b"8BPS\0\1" + bytes(100), "are read)")
 
@@ -408,7 +435,8 @@ def test_train_boxes_are_the_papers_crops():
 
 
 def test_train_transform_equals_the_long_way_where_the_long_way_is_exact():
-    # an image that already is the 512/448·S square needs no first resize: crop and resize must agree to rounding
+    # an image that already is the 512/448·S square needs no first resize: crop and resize must agree to
+    # rounding
     transform = TrainTransform(56, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), flip=False)
     square = picture(64, 64)
     for seed in range(8):
@@ -476,7 +504,10 @@ def test_the_page_says_what_the_code_does(tmp_path, monkeypatch):
     formats = {row[1].strip(" `"): tuple(row[2].replace("`", "").split()) for row in rows if "`." in row[2]}
     assert tuple(formats) == images.FORMATS
     assert sorted(suffix for suffixes in formats.values() for suffix in suffixes) == sorted(images.SUFFIXES)
-    assert f"More than {images.MAX_PIXELS:,} pixels" in text and f"Above {100 * images.MOST_UNREADABLE:g} %" in text
+    assert (
+        f"More than {images.MAX_PIXELS:,} pixels" in text
+        and f"Above {100 * images.MOST_UNREADABLE:g} %" in text
+    )
     monkeypatch.chdir(tmp_path)
     picture().save("photo.jpg")
     shown, names = [block.text for block in blocks(page) if block.language == "python"], {}
@@ -488,4 +519,6 @@ def test_the_page_says_what_the_code_does(tmp_path, monkeypatch):
 
 def test_import_needs_no_torch():
     code = "import sys, sarb.data.images, sarb.data.words; print('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+    )

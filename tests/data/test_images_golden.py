@@ -1,7 +1,9 @@
-"""Every image mode in every container gives the tensor that its pixels and the rules of docs/images.md demand.
+"""Every image mode in every container gives the tensor that its pixels and the rules of docs/images.md
+demand.
 
-The files and what they decoded to are kept in ``tests/golden/images.npz``, so that a Pillow that decodes differently is
-seen. ``python tests/data/test_images_golden.py`` writes it anew; the expected values are worked out here, by hand.
+The files and what they decoded to are kept in ``tests/golden/images.npz``, so that a Pillow that decodes
+differently is seen. ``python tests/data/test_images_golden.py`` writes it anew; the expected values are
+worked out here, by hand.
 """
 
 import colorsys
@@ -38,7 +40,10 @@ def on_white(colour, alpha):
 def from_ycbcr(y, cb, cr):
     """JFIF."""
     cb, cr = cb - 128, cr - 128
-    return [min(255, max(0, value)) for value in (y + 1.402 * cr, y - 0.344136 * cb - 0.714136 * cr, y + 1.772 * cb)]
+    return [
+        min(255, max(0, value))
+        for value in (y + 1.402 * cr, y - 0.344136 * cb - 0.714136 * cr, y + 1.772 * cb)
+    ]
 
 
 def from_cmyk(cyan, magenta, yellow, black):
@@ -52,8 +57,10 @@ def from_lab(light, a, b):
     white = np.array([0.96422, 1.0, 0.82521])
     xyz = white * np.where(root > 6 / 29, root**3, 3 * (6 / 29) ** 2 * (root - 4 / 29))
     to_linear = [
-        [3.1338561, -1.6168667, -0.4906146], [-0.9787684, 1.9161415, 0.0334540], [0.0719453, -0.2289914, 1.4052427],
-    ]  # fmt: skip
+        [3.1338561, -1.6168667, -0.4906146],
+        [-0.9787684, 1.9161415, 0.0334540],
+        [0.0719453, -0.2289914, 1.4052427],
+    ]
     linear = np.clip(to_linear @ xyz, 0, 1)
     return list(255 * np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055))
 
@@ -91,19 +98,26 @@ LABS = [(137, 160, 150), (128, 128, 128), (200, 110, 150), (90, 140, 100)]  # al
 HUES = [(0, 255, 255), (85, 128, 200), (170, 255, 100), (40, 0, 77)]
 DEEP = [0, 257, 30000, 65535]
 
-#: mode -> (picture, four expected colours, most that a lossless container may differ); "?" marks what is refused
+#: mode -> (picture, four expected colours, most that a lossless container may differ); "?" marks what is
+#: refused
 MODES = {
     "1": (lambda: Image.fromarray(blocks([0, 1, 1, 0], bool)), [[v] * 3 for v in (0, 255, 255, 0)], 0),
     "L": (lambda: Image.fromarray(blocks(GREYS)), [[grey] * 3 for grey in GREYS], 0),
-    "LA": (lambda: merged("LA", zip(GREYS, ALPHAS, strict=True)),
-           [on_white([grey] * 3, alpha) for grey, alpha in zip(GREYS, ALPHAS, strict=True)], 0.5),
+    "LA": (
+        lambda: merged("LA", zip(GREYS, ALPHAS, strict=True)),
+        [on_white([grey] * 3, alpha) for grey, alpha in zip(GREYS, ALPHAS, strict=True)],
+        0.5,
+    ),
     "P": (lambda: palette("P"), COLOURS, 0),
     "P tRNS": (lambda: palette("P tRNS", *ALPHAS), list(map(on_white, COLOURS, ALPHAS)), 0.5),
     "PA": (lambda: palette("PA", *ALPHAS), list(map(on_white, COLOURS, ALPHAS)), 0.5),
     "RGB": (lambda: Image.fromarray(blocks(COLOURS)), COLOURS, 0),
     "RGB tRNS": (keyed, [COLOURS[0], (255, 255, 255), *COLOURS[2:]], 0),
-    "RGBA": (lambda: merged("RGBA", [(*c, a) for c, a in zip(COLOURS, ALPHAS, strict=True)]),
-             list(map(on_white, COLOURS, ALPHAS)), 0.5),
+    "RGBA": (
+        lambda: merged("RGBA", [(*c, a) for c, a in zip(COLOURS, ALPHAS, strict=True)]),
+        list(map(on_white, COLOURS, ALPHAS)),
+        0.5,
+    ),
     "CMYK": (lambda: merged("CMYK", INKS), [from_cmyk(*inks) for inks in INKS], 1),
     "YCbCr": (lambda: merged("YCbCr", LUMAS), [from_ycbcr(*luma) for luma in LUMAS], 1.5),
     "LAB": (lambda: merged("LAB", LABS), [from_lab(*lab) for lab in LABS], 2),
@@ -111,7 +125,7 @@ MODES = {
     "I;16": (lambda: Image.fromarray(blocks(DEEP, np.uint16)), [[value / 257] * 3 for value in DEEP], 0.5),
     "I": (lambda: Image.fromarray(blocks(DEEP, np.int32)), [[value / 257] * 3 for value in DEEP], 0.5),
     "F": (lambda: Image.fromarray(blocks([0, 0.25, 0.5, 1], np.float32)), "?", 0),
-}  # fmt: skip
+}
 #: what the container cannot hold: Pillow's save raises
 IMPOSSIBLE = {
     "JPEG": {"LA", "P", "P tRNS", "PA", "RGBA", "LAB", "HSV", "I;16", "I", "F"},
@@ -119,7 +133,8 @@ IMPOSSIBLE = {
     "WEBP": set(),
     "TIFF": {"HSV"},
 }
-#: what cannot be either, but Pillow writes something else: only a PNG has a transparent colour, and a WebP has 8 bits
+#: what cannot be either, but Pillow writes something else: only a PNG has a transparent colour, and a WebP
+#: has 8 bits
 CHANGED = {("RGB tRNS", "JPEG"), ("RGB tRNS", "TIFF"), ("RGB tRNS", "WEBP"), ("P tRNS", "TIFF")}
 CLIPPED = {("I;16", "WEBP"), ("I", "WEBP"), ("F", "WEBP")}
 PAIRS = [
@@ -179,7 +194,9 @@ def test_the_stored_file_gives_the_stored_tensor(mode, kind):
     assert levels(golden, expected(mode)) <= tolerance(mode, kind)
 
 
-@pytest.mark.parametrize(("mode", "kind"), [(mode, kind) for kind in CONTAINERS for mode in sorted(IMPOSSIBLE[kind])])
+@pytest.mark.parametrize(
+    ("mode", "kind"), [(mode, kind) for kind in CONTAINERS for mode in sorted(IMPOSSIBLE[kind])]
+)
 def test_the_other_pairs_do_not_exist(mode, kind):
     with pytest.raises(OSError, match="cannot write mode"):
         encode(MODES[mode][0](), kind)
@@ -211,7 +228,9 @@ def test_premultiplied_alpha(mode):
 
 
 def test_lossy_webp_keeps_flat_colours():
-    data = encode(MODES["RGB"][0]().resize((256, 256), Image.Resampling.NEAREST), "WEBP", lossless=False, quality=100)
+    data = encode(
+        MODES["RGB"][0]().resize((256, 256), Image.Resampling.NEAREST), "WEBP", lossless=False, quality=100
+    )
     middle = np.asarray(decode(data))[64::128, 64::128].reshape(4, 3)
     assert np.abs(middle.astype(int) - COLOURS).max() <= 4
 
@@ -235,9 +254,18 @@ def tiff(order, bits, photometric, samples, sample_format=1):
     """An uncompressed TIFF of one row; ``order`` is "<" (II) or ">" (MM), ``bits`` one number per channel."""
     width = len(samples) * 8 // sum(bits)
     tags = {
-        256: [width], 257: [1], 258: bits, 259: [1], 262: [photometric], 273: [0], 277: [len(bits)], 278: [1],
-        279: [len(samples)], 338: [2] if len(bits) == 4 else None, 339: [sample_format],
-    }  # fmt: skip
+        256: [width],
+        257: [1],
+        258: bits,
+        259: [1],
+        262: [photometric],
+        273: [0],
+        277: [len(bits)],
+        278: [1],
+        279: [len(samples)],
+        338: [2] if len(bits) == 4 else None,
+        339: [sample_format],
+    }
     tags = {tag: values for tag, values in tags.items() if values is not None}
     after = 8 + 2 + 12 * len(tags) + 4
     long = struct.pack(f"{order}{len(bits)}H", *bits) if len(bits) > 2 else b""
@@ -269,8 +297,12 @@ COLOUR_RAMP = np.stack([RAMP] * 3, 1)
         pytest.param(tiff("<", [16], 1, RAMP.astype("<u2").tobytes()), id="TIFF grey by hand, little-endian"),
         pytest.param(tiff(">", [16], 1, RAMP.astype(">u2").tobytes()), id="TIFF grey, big-endian"),
         pytest.param(png(16, 2, COLOUR_RAMP.astype(">u2").tobytes()), id="PNG colour"),
-        pytest.param(tiff("<", [16] * 3, 2, COLOUR_RAMP.astype("<u2").tobytes()), id="TIFF colour, little-endian"),
-        pytest.param(tiff(">", [16] * 3, 2, COLOUR_RAMP.astype(">u2").tobytes()), id="TIFF colour, big-endian"),
+        pytest.param(
+            tiff("<", [16] * 3, 2, COLOUR_RAMP.astype("<u2").tobytes()), id="TIFF colour, little-endian"
+        ),
+        pytest.param(
+            tiff(">", [16] * 3, 2, COLOUR_RAMP.astype(">u2").tobytes()), id="TIFF colour, big-endian"
+        ),
         pytest.param(b"P5 1024 1 65535\n" + RAMP.astype(">u2").tobytes(), id="PGM"),
         pytest.param(RAMP[None], id="array"),
     ],
@@ -284,7 +316,11 @@ def test_a_ramp_of_16_bits_keeps_its_levels(data):
 
 def test_grey_of_16_bits_is_scaled_by_the_whole_range():
     values = np.array([[0, 128, 129, 4095, 65535]], np.uint16)
-    for data in (encode(Image.fromarray(values), "PNG"), values, tiff(">", [16], 1, values.astype(">u2").tobytes())):
+    for data in (
+        encode(Image.fromarray(values), "PNG"),
+        values,
+        tiff(">", [16], 1, values.astype(">u2").tobytes()),
+    ):
         assert row(data).tolist() == [0, 0, 1, 16, 255], "12 bits in 16 stay dark: nobody can know"
 
 
@@ -314,7 +350,8 @@ def test_transparent_colours_of_a_png():
     assert row(png(8, 0, bytes([10, 20]), key(10))).tolist() == [255, 20]
     deep = np.array([1000, 30000], ">u2").tobytes()
     assert row(png(16, 0, deep, key(1000))).tolist() == [255, 117]
-    # cut to 8 bits 1000 is 3, and 232 has the same low byte: neither may be mistaken for the transparent colour
+    # cut to 8 bits 1000 is 3, and 232 has the same low byte: neither may be mistaken for the transparent
+    # colour
     colours = np.array([[1000] * 3, [232 * 257] * 3], ">u2").tobytes()
     assert row(png(16, 2, colours, key(1000, 1000, 1000))).tolist() == [3, 232]
 
@@ -322,9 +359,18 @@ def test_transparent_colours_of_a_png():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (tiff("<", [16], 1, np.array([-5, 100], "<i2").tobytes(), 2), "pixels from -5 to 100 do not fit 16 bits"),
-        (tiff(">", [32], 1, np.array([0, 65536], ">i4").tobytes(), 2), "pixels from 0 to 65536 do not fit 16 bits"),
-        (tiff("<", [32], 1, np.array([0, 1], "<f4").tobytes(), 3), "floating-point pixels have no agreed range"),
+        (
+            tiff("<", [16], 1, np.array([-5, 100], "<i2").tobytes(), 2),
+            "pixels from -5 to 100 do not fit 16 bits",
+        ),
+        (
+            tiff(">", [32], 1, np.array([0, 65536], ">i4").tobytes(), 2),
+            "pixels from 0 to 65536 do not fit 16 bits",
+        ),
+        (
+            tiff("<", [32], 1, np.array([0, 1], "<f4").tobytes(), 3),
+            "floating-point pixels have no agreed range",
+        ),
         (tiff("<", [64], 1, np.array([0, 1], "<f8").tobytes(), 3), "a kind of TIFF that is not read"),
     ],
 )
@@ -336,16 +382,28 @@ def test_pixels_without_a_known_range_are_refused(data, message):
 # orientation
 
 #: 2 × 3 flat blocks, all different
-UPRIGHT = np.array([[[250, 0, 0], [0, 250, 0], [0, 0, 250]], [[250, 250, 0], [10, 10, 10], [240, 240, 240]]], np.uint8)
+UPRIGHT = np.array(
+    [[[250, 0, 0], [0, 250, 0], [0, 0, 250]], [[250, 250, 0], [10, 10, 10], [240, 240, 240]]], np.uint8
+)
 
 
 def stored_as(orientation, block):
     """How a camera stores the upright picture under each code, from the EXIF table."""
     upright = UPRIGHT.repeat(block, 0).repeat(block, 1)
-    return Image.fromarray(np.ascontiguousarray({
-        1: upright, 2: upright[:, ::-1], 3: upright[::-1, ::-1], 4: upright[::-1], 5: upright.transpose(1, 0, 2),
-        6: np.rot90(upright), 7: upright[::-1, ::-1].transpose(1, 0, 2), 8: np.rot90(upright, -1),
-    }[orientation]))  # fmt: skip
+    return Image.fromarray(
+        np.ascontiguousarray(
+            {
+                1: upright,
+                2: upright[:, ::-1],
+                3: upright[::-1, ::-1],
+                4: upright[::-1],
+                5: upright.transpose(1, 0, 2),
+                6: np.rot90(upright),
+                7: upright[::-1, ::-1].transpose(1, 0, 2),
+                8: np.rot90(upright, -1),
+            }[orientation]
+        )
+    )
 
 
 @pytest.mark.parametrize("draft", [None, 16])
@@ -359,9 +417,13 @@ def test_all_orientations_give_the_same_tensor(kind, draft, tmp_path):
         file.write_bytes(encode(stored_as(orientation, 32), kind, exif=exif))
         image = decode(file, draft=draft)
         assert image.size == ((24, 16) if draft and kind == "JPEG" else (96, 64))
-        centres = np.asarray(image)[image.height // 4 :: image.height // 2, image.width // 6 :: image.width // 3]
+        centres = np.asarray(image)[
+            image.height // 4 :: image.height // 2, image.width // 6 :: image.width // 3
+        ]
         assert np.abs(centres.astype(int) - UPRIGHT).max() <= (2 if kind == "JPEG" else 0)
-        assert np.array_equal(np.asarray(decode(image)), np.asarray(image)), "what is upright is not turned again"
+        assert np.array_equal(np.asarray(decode(image)), np.asarray(image)), (
+            "what is upright is not turned again"
+        )
         tensors.append(EvalTransform(24)(image))
     for other in tensors[1:]:
         assert np.array_equal(other, tensors[0])
@@ -373,7 +435,10 @@ def main():
     for mode, kind in PAIRS:
         if MODES[mode][1] != "?":
             data = encode(MODES[mode][0](), kind)
-            arrays |= {f"{mode}/{kind}/file": np.frombuffer(data, np.uint8), f"{mode}/{kind}/tensor": tensor(data)}
+            arrays |= {
+                f"{mode}/{kind}/file": np.frombuffer(data, np.uint8),
+                f"{mode}/{kind}/tensor": tensor(data),
+            }
     GOLDEN.parent.mkdir(exist_ok=True)
     np.savez_compressed(GOLDEN, **arrays)
 

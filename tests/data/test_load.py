@@ -9,7 +9,7 @@ from sarb.data import DATASETS, Data, Dataset, load
 from sarb.errors import ConfigError, DataError
 from tests.data.fixtures import write_coco, write_visual_genome, write_voc, write_wide_csv
 
-pytestmark = pytest.mark.filterwarnings("ignore::sarb.data.problems.DataWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sarb.data.check.problems.DataWarning")
 
 
 def options_reader(
@@ -64,16 +64,34 @@ def test_every_kind_of_source(tmp_path):
 
 def test_all_names_are_registered():
     assert set(DATASETS) == {
-        "demo", "table", "list", "folder", "npy", "coco", "lvis", "voc", "vg", "open_images", "chexpert", "nus_wide",
-        "label_studio", "cvat",
-    }  # fmt: skip
+        "demo",
+        "table",
+        "list",
+        "folder",
+        "npy",
+        "coco",
+        "lvis",
+        "voc",
+        "vg",
+        "open_images",
+        "chexpert",
+        "nus_wide",
+        "label_studio",
+        "cvat",
+    }
 
 
 def test_text_is_converted_by_the_annotated_type(readers, tmp_path):
     given = {"number": "7", "share": "0.25", "flag": "yes", "folder": "~x", "word": "1", "either": "2"}
     assert load(f"options:{tmp_path}", **given) == {
-        "place": tmp_path, "number": 7, "share": 0.25, "flag": True, "folder": Path("~x"), "word": "1", "either": "2",
-    }  # fmt: skip
+        "place": tmp_path,
+        "number": 7,
+        "share": 0.25,
+        "flag": True,
+        "folder": Path("~x"),
+        "word": "1",
+        "either": "2",
+    }
     none = load(f"options:{tmp_path}", share="none", folder="None", flag="off", word="none")
     assert (none["share"], none["folder"], none["flag"], none["word"]) == (None, None, False, "none")
     typed = load(f"options:{tmp_path}", number=2, share=1, flag=True)
@@ -85,8 +103,12 @@ def test_wrong_options_are_reported_together(readers, tmp_path):
         load(f"options:{tmp_path}", nubmer="1", number="x", share="y", flag="perhaps", place="z")
     problems = error.value.problems
     assert len(problems) == 5
-    assert problems[0].startswith("unknown option of source 'options': 'nubmer'. Did you mean 'number'? Available: ")
-    assert problems[0].endswith("check_files, either, flag, folder, number, share, split_seed, test, valid, word")
+    assert problems[0].startswith(
+        "unknown option of source 'options': 'nubmer'. Did you mean 'number'? Available: "
+    )
+    assert problems[0].endswith(
+        "check_files, either, flag, folder, number, share, split_seed, test, valid, word"
+    )
     assert problems[1] == "option number of source 'options' must be a whole number, got 'x'"
     assert problems[2] == "option share of source 'options' must be a number, got 'y'"
     assert problems[3] == "option flag of source 'options' must be true or false, got 'perhaps'"
@@ -112,10 +134,13 @@ def test_a_folder_named_like_a_reader_is_a_folder(tmp_path, monkeypatch):
 
 def test_unknown_sources(tmp_path):
     with pytest.raises(
-        DataError, match=r"unknown data source 'ccoo'\. Did you mean 'coco'\? Available: chexpert, coco, cvat, demo"
+        DataError,
+        match=r"unknown data source 'ccoo'\. Did you mean 'coco'\? Available: chexpert, coco, cvat, demo",
     ):
         load(f"ccoo:{tmp_path}")
-    with pytest.raises(DataError, match=r"demmo: no such file, folder or data source\. Did you mean 'demo'\?"):
+    with pytest.raises(
+        DataError, match=r"demmo: no such file, folder or data source\. Did you mean 'demo'\?"
+    ):
         load("demmo")
     with pytest.raises(DataError, match=r"none/labels\.csv: no such file, folder"):
         load("none/labels.csv")
@@ -141,9 +166,8 @@ def test_paths_that_cannot_be_told_apart(tmp_path):
 
 
 def test_import_is_light():
-    code = (
-        "import sys, sarb.data; print([m for m in ('torch', 'matplotlib', 'sklearn', 'PIL.Image') if m in sys.modules])"
-    )
+    code = "import sys, sarb.data; "
+    code += "print([m for m in ('torch', 'matplotlib', 'sklearn', 'PIL.Image') if m in sys.modules])"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
     assert set(sarb.data.__all__) == {"DATASETS", "Data", "Dataset", "load", "reader_name"}

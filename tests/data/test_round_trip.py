@@ -1,4 +1,6 @@
-"""Reading what was written gives the same: labels, names, categories, order and splits, in every table format."""
+"""Reading what was written gives the same: labels, names, categories, order and splits, in every table
+format.
+"""
 
 import os
 import tempfile
@@ -13,20 +15,65 @@ from hypothesis import strategies as st
 from sarb.data import load
 from sarb.data.assemble import divide, finish
 from sarb.data.dataset import Data, Dataset
-from sarb.data.write import WRITERS, reader_of, write
+from sarb.data.writers.write import WRITERS, reader_of, write
 from sarb.labels import LabelMatrix
 
-pytestmark = pytest.mark.filterwarnings("ignore::sarb.data.problems.DataWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sarb.data.check.problems.DataWarning")
 
 FILES = {
-    "csv": "out.csv", "tsv": "out.tsv", "jsonl": "out.jsonl", "parquet": "out.parquet", "list": "out.csv",
-    "npy": "out.npy", "folder": "metadata.csv",
-}  # fmt: skip
+    "csv": "out.csv",
+    "tsv": "out.tsv",
+    "jsonl": "out.jsonl",
+    "parquet": "out.parquet",
+    "list": "out.csv",
+    "npy": "out.npy",
+    "folder": "metadata.csv",
+}
 AWKWARD = [
-    "=1+1", "+a", "-a", "@a", "nan", "NaN", "None", "1", "0", "true", "NULL", " a", "a ", "a,b", 'a"b', '"', "a\nb",
-    "a\tb", "a\r", "a\r\nb", "é", "e\u0301", "שלום", "😀", "a;b", "a|b", "\ufeffa", "a\u2028b", "a\x85b", "x\x1f", "#a",
-    "'", "\\", "{}", "a.b", "labels", "fname", "is_valid", "Split", "file_name ", "é/ü.jpg", "../a.jpg", "/abs/a.jpg",
-]  # fmt: skip
+    "=1+1",
+    "+a",
+    "-a",
+    "@a",
+    "nan",
+    "NaN",
+    "None",
+    "1",
+    "0",
+    "true",
+    "NULL",
+    " a",
+    "a ",
+    "a,b",
+    'a"b',
+    '"',
+    "a\nb",
+    "a\tb",
+    "a\r",
+    "a\r\nb",
+    "é",
+    "e\u0301",
+    "שלום",
+    "😀",
+    "a;b",
+    "a|b",
+    "\ufeffa",
+    "a\u2028b",
+    "a\x85b",
+    "x\x1f",
+    "#a",
+    "'",
+    "\\",
+    "{}",
+    "a.b",
+    "labels",
+    "fname",
+    "is_valid",
+    "Split",
+    "file_name ",
+    "é/ü.jpg",
+    "../a.jpg",
+    "/abs/a.jpg",
+]
 #: how files spell their codes
 NOTES = [
     {},
@@ -60,7 +107,9 @@ def tables(draw, form):
     kinds = kinds.filter(lambda name: name.strip() and name not in ("file_name", "split"))
     categories = draw(st.lists(kinds, min_size=1, max_size=7, unique_by=folded))
     images = draw(
-        st.lists(text.filter(str.strip), min_size=1, max_size=9, unique_by=lambda name: os.path.normpath(name))
+        st.lists(
+            text.filter(str.strip), min_size=1, max_size=9, unique_by=lambda name: os.path.normpath(name)
+        )
     )
     allowed = draw(st.sampled_from([(1, 0), (1, -1)])) if form == "list" else (1, 0, -1)
     cells = st.lists(st.sampled_from(allowed), min_size=len(categories), max_size=len(categories))
@@ -80,7 +129,9 @@ def tables(draw, form):
 
 def content(data: Data):
     parts = {name: (part.labels, part.labels.paths) for name, part in data.splits.items()}
-    return {name: (labels.categories, names, labels.values.tolist()) for name, (labels, names) in parts.items()}
+    return {
+        name: (labels.categories, names, labels.values.tolist()) for name, (labels, names) in parts.items()
+    }
 
 
 def files(folder: Path):
@@ -102,7 +153,9 @@ def test_the_same_comes_back_and_the_same_bytes_again(form, choice):
         assert again.train.labels == data.train.labels
         assert again.train.root == data.train.root
         said = {name: str(value) for name, value in options.items()}  # as the command line hands them over
-        assert content(load(f"{reader_of(form)}:{first / FILES[form]}", **said, check_files=False)) == content(data)
+        assert content(
+            load(f"{reader_of(form)}:{first / FILES[form]}", **said, check_files=False)
+        ) == content(data)
         assert write(again, second / FILES[form], form) == options
         assert files(first) == files(second)
 

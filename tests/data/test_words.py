@@ -31,8 +31,16 @@ def test_whole_names_word_means_and_missing(glove):
     vectors, found = word_vectors(glove(FILE), names)
     assert (vectors.shape, vectors.dtype, found.dtype) == ((9, 3), np.float32, np.bool_)
     expected = [
-        [1, 2, 3], [7, 7, 7], [0, 4, -0.1], [2, 2, 2], [1.5, 1, 1.5], [0, 0, 0], [3, 3, 3], [5, 5, 5], [0, 0, 0],
-    ]  # fmt: skip
+        [1, 2, 3],
+        [7, 7, 7],
+        [0, 4, -0.1],
+        [2, 2, 2],
+        [1.5, 1, 1.5],
+        [0, 0, 0],
+        [3, 3, 3],
+        [5, 5, 5],
+        [0, 0, 0],
+    ]
     np.testing.assert_allclose(vectors, expected, rtol=1e-6)
     assert found.tolist() == [True, True, True, True, True, False, True, True, False]
 

@@ -15,7 +15,9 @@ LABELS = torch.tensor([[1, 1, 0, 1, -1], [1, -1, 0, 1, -1], [-1, -1, 1, 1, -1], 
 
 
 def draw(images=4, categories=5, width=3, seed=0):
-    return torch.randn(images, categories, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.randn(
+        images, categories, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
 
 
 def cosine(first, second):
@@ -78,7 +80,8 @@ def test_balanced_form_keeps_the_hardest_and_twice_as_many_random_pairs_of_each_
             kept = [*positive, max(mixed), *others_mixed, max(negative), *others_negative]
             possible.add(round(mean(kept), 9))
     seen = {
-        round(contrastive(reps, labels, generator=torch.Generator().manual_seed(seed)).item(), 9) for seed in range(60)
+        round(contrastive(reps, labels, generator=torch.Generator().manual_seed(seed)).item(), 9)
+        for seed in range(60)
     }
     assert seen <= possible
     assert len(seen) > 30
@@ -88,7 +91,9 @@ def pairs_of(values):
     return [(values[i], values[j]) for i in range(len(values)) for j in range(i + 1, len(values))]
 
 
-@pytest.mark.parametrize(("size", "pairs", "kept"), [(20, 2, 6), (6, 2, 6), (5, 2, 5), (7, 2, 6), (4, 0, 0), (0, 3, 0)])
+@pytest.mark.parametrize(
+    ("size", "pairs", "kept"), [(20, 2, 6), (6, 2, 6), (5, 2, 5), (7, 2, 6), (4, 0, 0), (0, 3, 0)]
+)
 def test_cut_keeps_the_hardest_and_no_pair_twice(size, pairs, kept):
     losses = torch.randperm(size).double()
     selected = losses[hardest_and_random(losses, torch.ones(size, dtype=torch.bool), pairs)].tolist()
@@ -123,7 +128,9 @@ def test_cut_stays_within_what_is_allowed():
 )
 @pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
 def test_values_and_gradients_equal_the_literal_pairs(dtype, error, images, categories, width, rule, seed):
-    """Cut sets included: the kept pairs are those of :func:`hardest_and_random` on lists, with the same lots."""
+    """Cut sets included: the kept pairs are those of :func:`hardest_and_random` on lists, with the same
+    lots.
+    """
     generator = torch.Generator().manual_seed(seed)
     labels = torch.randint(-1, 2, (images, categories), generator=generator)
     reps = torch.randn(images, categories, width, generator=generator, dtype=dtype).requires_grad_()
@@ -138,7 +145,9 @@ def test_values_and_gradients_equal_the_literal_pairs(dtype, error, images, cate
 
 
 def literal(reps, labels, rule, generator):
-    """The balanced form pair by pair; the random pairs are those of the highest lots, one per pair of a set."""
+    """The balanced form pair by pair; the random pairs are those of the highest lots, one per pair of a
+    set.
+    """
     images, categories = labels.shape
     sets = {2: [], 0: [], -2: []}
     for c in range(categories):
@@ -183,7 +192,9 @@ def test_positive_pairs_are_counted_over_all_categories():
 
 
 @pytest.mark.parametrize("rule", ["none", "all"])
-@pytest.mark.parametrize("labels", [torch.zeros(3, 2), torch.tensor([[1, -1]]), torch.tensor([[0, 1], [1, 0]])])
+@pytest.mark.parametrize(
+    "labels", [torch.zeros(3, 2), torch.tensor([[1, -1]]), torch.tensor([[0, 1], [1, 0]])]
+)
 def test_no_pair_is_exactly_zero_with_a_zero_gradient(labels, rule):
     reps = draw(len(labels), 2).requires_grad_()
     loss = contrastive(reps, labels, without_positives=rule)
@@ -215,9 +226,11 @@ def test_zero_vectors_have_cosine_and_gradient_zero(form):
     reps.requires_grad_()
     loss = contrastive(reps, LABELS, form)
     loss.backward()
-    expected = slow_paper(reps.tolist(), LABELS.tolist()) if form == "paper" else mean(
-        [loss for losses in slow_sets(reps.tolist(), LABELS.tolist()) for loss in losses]
-    )  # fmt: skip
+    expected = (
+        slow_paper(reps.tolist(), LABELS.tolist())
+        if form == "paper"
+        else mean([loss for losses in slow_sets(reps.tolist(), LABELS.tolist()) for loss in losses])
+    )
     assert loss.item() == pytest.approx(expected, rel=1e-12)
     assert torch.isfinite(reps.grad).all()
     assert (reps.grad[0] == 0).all() and (reps.grad[2, 1] == 0).all()

@@ -1,4 +1,6 @@
-"""The contrastive loss on random shapes and label mixes, against a loop over pairs with the pairs that were drawn."""
+"""The contrastive loss on random shapes and label mixes, against a loop over pairs with the pairs that were
+drawn.
+"""
 
 import sys
 
@@ -20,9 +22,11 @@ MIXES = {
     "half known": (0.25, 0.5, 0.25),
 }
 shapes = given(
-    sizes=st.tuples(st.integers(1, 7), st.integers(1, 6), st.integers(1, 8)), mix=st.sampled_from(sorted(MIXES)),
-    rule=st.sampled_from(["none", "all"]), seed=st.integers(0, 10**6),
-)  # fmt: skip
+    sizes=st.tuples(st.integers(1, 7), st.integers(1, 6), st.integers(1, 8)),
+    mix=st.sampled_from(sorted(MIXES)),
+    rule=st.sampled_from(["none", "all"]),
+    seed=st.integers(0, 10**6),
+)
 precisions = pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
 
 
@@ -64,12 +68,16 @@ def test_paper_form_equals_the_loop_over_ordered_pairs(dtype, error, sizes, mix,
 
 
 def kept_pairs(losses, kept, pairs):
-    """What is left of a set, {pair: loss}, after its cut is checked: the P hardest and 2P others, or all of it."""
+    """What is left of a set, {pair: loss}, after its cut is checked: the P hardest and 2P others, or all of
+    it.
+    """
     assert kept <= losses.keys()
     assert len(kept) == min(len(losses), 3 * pairs)
     left = [loss for pair, loss in losses.items() if pair not in kept]
     hardest = sorted((losses[pair] for pair in kept), reverse=True)[:pairs]
-    assert not left or not pairs or min(hardest) >= max(left) - 1e-6  # losses are 0 to 2; equal ones are equally hard
+    assert (
+        not left or not pairs or min(hardest) >= max(left) - 1e-6
+    )  # losses are 0 to 2; equal ones are equally hard
     return kept
 
 

@@ -9,7 +9,9 @@ from sarb.losses import partial_bce
 from sarb.losses.partial_bce import FORMS, known_share_weight
 
 LABELS = torch.tensor([[1, -1, 0, 1], [0, 0, 0, 0], [-1, 0, -1, 1]])
-LOGITS = torch.tensor([[0.3, -1.2, 5.0, -2.0], [1.0, 2.0, 3.0, 4.0], [0.7, 0.0, -4.0, 1.5]], dtype=torch.float64)
+LOGITS = torch.tensor(
+    [[0.3, -1.2, 5.0, -2.0], [1.0, 2.0, 3.0, 4.0], [0.7, 0.0, -4.0, 1.5]], dtype=torch.float64
+)
 
 
 def entry(logit, value, positive_weight=1.0):
@@ -105,7 +107,9 @@ def test_nothing_known_is_exactly_zero_with_a_zero_gradient(form, images):
 
 @pytest.mark.parametrize(("share", "weight"), [(0.1, 5.005), (0.5, 3.225), (1.0, 1.0), (0.0, 5.45)])
 def test_durand_weight_of_a_known_share(share, weight):
-    assert known_share_weight(torch.tensor(share, dtype=torch.float64)).item() == pytest.approx(weight, rel=1e-9)
+    assert known_share_weight(torch.tensor(share, dtype=torch.float64)).item() == pytest.approx(
+        weight, rel=1e-9
+    )
 
 
 def test_durand_by_hand():

@@ -32,7 +32,9 @@ def slow(logits, labels, positive, negative, margin):
     return total / known
 
 
-@pytest.mark.parametrize(("positive", "negative", "margin"), [(0.0, 4.0, 0.05), (1.0, 2.0, 0.2), (0.5, 0.5, 0.0)])
+@pytest.mark.parametrize(
+    ("positive", "negative", "margin"), [(0.0, 4.0, 0.05), (1.0, 2.0, 0.2), (0.5, 0.5, 0.0)]
+)
 def test_equals_the_slow_loop(positive, negative, margin):
     method = asl(gamma_positive=positive, gamma_negative=negative, margin=margin)
     expected = slow(LOGITS, LABELS, positive, negative, margin)
@@ -52,7 +54,9 @@ def test_without_focus_and_margin_it_is_partial_bce():
 
 @pytest.mark.parametrize("gamma", [0.5, 4.0])
 def test_unknown_and_easy_absent_entries_teach_nothing(gamma):
-    logits = LOGITS.masked_fill(LABELS == 0, math.nan).requires_grad_()  # the last one is absent at p = 0.018 < 0.05
+    logits = LOGITS.masked_fill(
+        LABELS == 0, math.nan
+    ).requires_grad_()  # the last one is absent at p = 0.018 < 0.05
     loss = asl(gamma_negative=gamma).loss(logits, Targets.of(LABELS))
     loss.backward()
     assert torch.isfinite(loss)

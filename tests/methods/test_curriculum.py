@@ -8,10 +8,10 @@ import torch
 from safetensors.torch import load_file
 
 import sarb
-import sarb.train as loop
+import sarb.training.loop as loop
+from sarb.batches.loader import Batch
 from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix
-from sarb.loader import Batch
 from sarb.methods.curriculum import Curriculum
 from sarb.methods.strategies import STRATEGIES
 from sarb.networks import create_backbone
@@ -112,7 +112,9 @@ def test_uncertainty_is_the_deviation_of_the_probability_over_passes_with_dropou
     images = Batch(torch.rand(2, 3, 64, 64), LABELS, torch.arange(2))
     torch.manual_seed(5)
     opinion, unknown, _ = method._ask([images])
-    assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())  # batch norms rest
+    assert all(
+        torch.equal(value, before[key]) for key, value in network.state_dict().items()
+    )  # batch norms rest
     assert network.training and network.dropout.training
     network.eval()
     with torch.no_grad():
@@ -125,7 +127,9 @@ def test_uncertainty_is_the_deviation_of_the_probability_over_passes_with_dropou
             mean = sum(chances) / 7
             spread = math.sqrt(sum((chance - mean) ** 2 for chance in chances) / 7)
             assert opinion.uncertainty[n, c].item() == pytest.approx(spread, rel=1e-3)
-            assert opinion.score[n, c].item() == pytest.approx(sum(one[n, c].item() for one in logits) / 7, abs=1e-5)
+            assert opinion.score[n, c].item() == pytest.approx(
+                sum(one[n, c].item() for one in logits) / 7, abs=1e-5
+            )
     assert opinion.uncertainty.min() > 0
     assert unknown.tolist() == (LABELS == 0).tolist()
 
@@ -152,10 +156,22 @@ def fit(data, folder, strategy, **more):
     if strategy != "top":  # low enough for scores of either sign after so short a training
         options["threshold"] = 0.01
     return sarb.fit(
-        data.train.hide(0.5, 0), network="pooled", method="curriculum", recipe="small", backbone="tiny", epochs=2,
-        image_size=64, batch_size=12, lr=2e-2, progress=False, out=folder, method_options=options,
-        network_options={"dropout": 0.3, "initial": "random"}, backbone_options={"train_stages": 1}, **more,
-    )  # fmt: skip
+        data.train.hide(0.5, 0),
+        network="pooled",
+        method="curriculum",
+        recipe="small",
+        backbone="tiny",
+        epochs=2,
+        image_size=64,
+        batch_size=12,
+        lr=2e-2,
+        progress=False,
+        out=folder,
+        method_options=options,
+        network_options={"dropout": 0.3, "initial": "random"},
+        backbone_options={"train_stages": 1},
+        **more,
+    )
 
 
 def state(folder):
@@ -164,7 +180,9 @@ def state(folder):
 
 def log(folder):
     with (folder / "log.csv").open() as file:
-        return [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)]
+        return [
+            {key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)
+        ]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

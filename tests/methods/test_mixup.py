@@ -7,8 +7,8 @@ import torch
 
 import sarb
 import sarb.methods.mixup as module
+from sarb.batches.loader import Batch
 from sarb.errors import ConfigError
-from sarb.loader import Batch
 from sarb.methods.mixup import FeatureMapMixup, PixelMixup
 from sarb.networks import create_backbone
 from sarb.networks.base import Network
@@ -56,7 +56,8 @@ def test_loss_by_hand_with_a_mask_for_each_set_of_labels(kind, monkeypatch):
     given(monkeypatch, 0.75, 1, 0)
     terms = kind(Square())(make_batch([[1.0, 2.0], [3.0, 0.0]], [[1, 0], [0, -1]]))
     scores = SCORES[kind]
-    # own labels: (0, 0) present, (1, 1) absent; the partner's: (0, 1) absent, (1, 0) present; nothing else is known
+    # own labels: (0, 0) present, (1, 1) absent; the partner's: (0, 1) absent, (1, 0) present; nothing else
+    # is known
     own = (softplus(-scores[0][0]) + softplus(scores[1][1])) / 2
     other = (softplus(scores[0][1]) + softplus(-scores[1][0])) / 2
     assert terms["cls"].item() == pytest.approx(0.75 * own, rel=1e-5)
@@ -106,7 +107,9 @@ def test_a_single_image_is_plain_partial_bce(kind):
 def test_cached_features_serve_maps_and_not_pixels(squares_data):
     assert FeatureMapMixup.cacheable and not PixelMixup.cacheable
     with pytest.raises(ConfigError, match="'ip_mixup' mixes pixels"):
-        sarb.fit(squares_data.train, recipe="small", method="ip_mixup", cache=True, backbone="tiny", progress=False)
+        sarb.fit(
+            squares_data.train, recipe="small", method="ip_mixup", cache=True, backbone="tiny", progress=False
+        )
 
 
 def test_maps_of_a_batch_from_the_cache_are_mixed_alike():

@@ -32,7 +32,9 @@ def assert_close(ours, theirs, dtype):
     for one, other in zip(ours, theirs, strict=True):
         assert (one is None) == (other is None)
         if one is not None:
-            assert torch.allclose(one, other, rtol=tolerance, atol=tolerance * max(1e-30, float(other.abs().max())))
+            assert torch.allclose(
+                one, other, rtol=tolerance, atol=tolerance * max(1e-30, float(other.abs().max()))
+            )
 
 
 @settings(max_examples=25, deadline=None)
@@ -46,11 +48,16 @@ def test_fused_gates_equal_six_layers(sizes, dtype, seed):
     torch.manual_seed(seed)
     module = GatedGraph(dim, steps).to(dtype)
     states = torch.randn(batch, categories, dim, dtype=dtype, requires_grad=True)
-    graph, weight = torch.rand(categories, categories, dtype=dtype), torch.randn(batch, categories, dim, dtype=dtype)
+    graph, weight = (
+        torch.rand(categories, categories, dtype=dtype),
+        torch.randn(batch, categories, dim, dtype=dtype),
+    )
     ours, theirs = module(states, graph), literal_graph(module, states, graph)
     assert_close([ours], [theirs], dtype)
     assert_close(
-        gradients((ours * weight).sum(), module, states), gradients((theirs * weight).sum(), module, states), dtype
+        gradients((ours * weight).sum(), module, states),
+        gradients((theirs * weight).sum(), module, states),
+        dtype,
     )
 
 
@@ -63,7 +70,10 @@ def test_fused_gates_equal_six_layers(sizes, dtype, seed):
 def test_products_of_a_change_in_one_category(sizes, dtype, seed):
     batch, categories, dim = sizes
     torch.manual_seed(seed)
-    module, states = GatedGraph(dim).to(dtype), torch.randn(batch, categories, dim, dtype=dtype, requires_grad=True)
+    module, states = (
+        GatedGraph(dim).to(dtype),
+        torch.randn(batch, categories, dim, dtype=dtype, requires_grad=True),
+    )
     change = torch.randn(batch, dim, dtype=dtype, requires_grad=True)
     category = torch.randint(categories, (batch,))
     graph, layers = torch.rand(categories, categories, dtype=dtype), module.layers()
@@ -72,7 +82,10 @@ def test_products_of_a_change_in_one_category(sizes, dtype, seed):
     ours = module.changed(module.products(states, graph, layers), graph, category, change, layers)
     assert_close(ours, theirs, dtype)
     weights = [torch.randn_like(part) for part in theirs]
-    totals = [sum((part * weight).sum() for part, weight in zip(each, weights, strict=True)) for each in (ours, theirs)]
+    totals = [
+        sum((part * weight).sum() for part, weight in zip(each, weights, strict=True))
+        for each in (ours, theirs)
+    ]
     assert_close(*(gradients(total + 0 * states.sum(), module, states, change) for total in totals), dtype)
 
 
@@ -90,14 +103,25 @@ def test_all_branches_at_once_equal_one_after_the_other(rows, single):
     rows = torch.tensor(rows, dtype=torch.long)
     category = torch.randint(4, (len(rows),))
     second = reps * 2 if not single else reps.index_put((rows, category), torch.ones(len(rows), 8).double())
-    changes = [Change(torch.tensor([2]), reps[[2]] + 1), Change(rows, second[rows], category if single else None)]
-    copies = [reps, reps.index_copy(0, torch.tensor([2]), reps[[2]] + 1), reps.index_copy(0, rows, second[rows])]
+    changes = [
+        Change(torch.tensor([2]), reps[[2]] + 1),
+        Change(rows, second[rows], category if single else None),
+    ]
+    copies = [
+        reps,
+        reps.index_copy(0, torch.tensor([2]), reps[[2]] + 1),
+        reps.index_copy(0, rows, second[rows]),
+    ]
     ours, theirs = built.classify_all(reps, changes), [built.classify(copy) for copy in copies]
     assert_close(ours, theirs, torch.float64)
     weights = [torch.randn(3, 4, dtype=torch.float64) for _ in copies]
-    totals = [sum((part * weight).sum() for part, weight in zip(each, weights, strict=True)) for each in (ours, theirs)]
+    totals = [
+        sum((part * weight).sum() for part, weight in zip(each, weights, strict=True))
+        for each in (ours, theirs)
+    ]
     assert_close(
-        *(gradients(total, built.classifier, reps, *built.graph.parameters()) for total in totals), torch.float64
+        *(gradients(total, built.classifier, reps, *built.graph.parameters()) for total in totals),
+        torch.float64,
     )
 
 

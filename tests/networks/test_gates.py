@@ -1,4 +1,6 @@
-"""The written-out gradient of a gated step against the formula, term by term and by automatic differentiation."""
+"""The written-out gradient of a gated step against the formula, term by term and by automatic
+differentiation.
+"""
 
 import torch
 from hypothesis import given, settings
@@ -18,7 +20,12 @@ def literal(states: Tensor, message: Tensor, state: Tensor, candidate: Tensor) -
 
 def inputs(batch: int, categories: int, width: int, kind: torch.dtype, seed: int) -> list[Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    shapes = [(batch, categories, width), (batch, categories, 3 * width), (batch, categories, 2 * width), (width,) * 2]
+    shapes = [
+        (batch, categories, width),
+        (batch, categories, 3 * width),
+        (batch, categories, 2 * width),
+        (width,) * 2,
+    ]
     return [torch.randn(*shape, generator=generator, dtype=kind).requires_grad_() for shape in shapes]
 
 

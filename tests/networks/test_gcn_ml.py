@@ -18,7 +18,9 @@ LABELS = LabelMatrix([[1, 0, -1], [1, -1, -1], [-1, -1, 0], [0, 0, -1]], ["a", "
 def network(**options):
     torch.manual_seed(0)
     options = {"hidden": 5, "word_dim": 4, **options}
-    return GCNML(create_backbone("tiny"), 3, torch.tensor([[1, 0.5, 0], [0.1, 1, 0], [0.8, 0.9, 1]]), **options)
+    return GCNML(
+        create_backbone("tiny"), 3, torch.tensor([[1, 0.5, 0], [0.1, 1, 0], [0.8, 0.9, 1]]), **options
+    )
 
 
 def test_the_matrix_of_four_categories_by_hand():
@@ -69,7 +71,9 @@ def test_logits_are_loops_over_nodes_and_the_maximum_of_the_grid(bias):
     if bias:
         torch.nn.init.normal_(built.classifier.bias)
     maps = torch.randn(2, 64, 2, 3).double()
-    logits, nodes, heat = (part.detach() for part in (built.classify(maps), built.nodes(), built.attention(maps)))
+    logits, nodes, heat = (
+        part.detach() for part in (built.classify(maps), built.nodes(), built.attention(maps))
+    )
     assert nodes.shape == (3, 64) and heat.shape == (2, 3, 2, 3)
     for b in range(2):
         for c in range(3):
@@ -135,8 +139,12 @@ def test_random_start_is_left_alone():
 def test_save_and_load_keep_graph_and_words(tmp_path):
     options = {"hidden": 5, "word_dim": 4, "bias": True}
     config = {
-        "network": "gcn_ml", "network_options": options, "backbone": "tiny", "backbone_options": {}, "image_size": 64,
-    }  # fmt: skip
+        "network": "gcn_ml",
+        "network_options": options,
+        "backbone": "tiny",
+        "backbone_options": {},
+        "image_size": 64,
+    }
     built = network(bias=True, words=(torch.randn(3, 4), torch.tensor([True, False, True]))).eval()
     Model(built, ["a", "b", "c"], config).save(tmp_path / "model")
     loaded, images = load_model(tmp_path / "model").network, torch.rand(2, 3, 64, 64)

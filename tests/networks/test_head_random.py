@@ -1,10 +1,12 @@
-"""The whole head with its three branches on random shapes, against the equations classified branch by branch."""
+"""The whole head with its three branches on random shapes, against the equations classified branch by
+branch.
+"""
 
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sarb.loader import Batch
+from sarb.batches.loader import Batch
 from sarb.methods.sarb import SARB
 from sarb.networks import SSGRL, create_backbone
 
@@ -30,12 +32,18 @@ def build(sizes, csrl, steps, per_category, detach, form, dtype):
     """SARB with random weights, coefficients and prototypes; some categories have none."""
     _, categories, dim, _, _ = sizes
     network = Head(
-        create_backbone("tiny"), categories, torch.rand(categories, categories), csrl=csrl, dim=dim, hidden=5,
-        word_dim=4, steps=steps,
-    )  # fmt: skip
+        create_backbone("tiny"),
+        categories,
+        torch.rand(categories, categories),
+        csrl=csrl,
+        dim=dim,
+        hidden=5,
+        word_dim=4,
+        steps=steps,
+    )
     method = SARB(
         network, prototypes=3, per_category=per_category, detach_label=detach, contrastive=0, form=form
-    ).to(dtype)  # fmt: skip
+    ).to(dtype)
     with torch.no_grad():
         for coefficient in (method.ilrb.alpha, method.plrb.beta):
             coefficient.uniform_(0.1, 0.9)
@@ -61,7 +69,9 @@ def represent(network, maps):
             else:
                 word = network.sd.word.weight @ network.words()[c]
                 joint = [torch.tanh((network.sd.image.weight @ cell) * word) for cell in cells]
-                scores = torch.stack([network.sd.score.weight[0] @ (network.sd.joint.weight @ each) for each in joint])
+                scores = torch.stack(
+                    [network.sd.score.weight[0] @ (network.sd.joint.weight @ each) for each in joint]
+                )
                 share = scores.exp() / scores.exp().sum()
                 rows.append(sum(weight * cell for weight, cell in zip(share, cells, strict=True)))
     return torch.stack(rows).view(batch, network.categories, -1)
@@ -71,12 +81,21 @@ def gated(module, graph, states):
     """States (C, D) of one image through the T steps, gate by gate."""
     for _ in range(module.steps):
         message = torch.cat([graph @ states, graph.T @ states], 1)
-        z = torch.sigmoid(message @ module.message_update.weight.T + module.message_update.bias
-                          + states @ module.state_update.weight.T)  # fmt: skip
-        r = torch.sigmoid(message @ module.message_reset.weight.T + module.message_reset.bias
-                          + states @ module.state_reset.weight.T)  # fmt: skip
-        candidate = torch.tanh(message @ module.message_candidate.weight.T + module.message_candidate.bias
-                               + (r * states) @ module.state_candidate.weight.T)  # fmt: skip
+        z = torch.sigmoid(
+            message @ module.message_update.weight.T
+            + module.message_update.bias
+            + states @ module.state_update.weight.T
+        )
+        r = torch.sigmoid(
+            message @ module.message_reset.weight.T
+            + module.message_reset.bias
+            + states @ module.state_reset.weight.T
+        )
+        candidate = torch.tanh(
+            message @ module.message_candidate.weight.T
+            + module.message_candidate.bias
+            + (r * states) @ module.state_candidate.weight.T
+        )
         states = (1 - z) * states + z * candidate
     return states
 
@@ -95,10 +114,13 @@ def entropy(logits, values, form):
     """−[t log σ + (1 − t) log(1 − σ)] of the entries that have a value, in the chosen mean; 0 without any."""
     images = []
     for row, given_values in zip(logits, values, strict=True):
-        images.append([
-            -(t * torch.sigmoid(x).log() + (1 - t) * torch.sigmoid(-x).log())
-            for x, t in zip(row, given_values, strict=True) if t is not None
-        ])  # fmt: skip
+        images.append(
+            [
+                -(t * torch.sigmoid(x).log() + (1 - t) * torch.sigmoid(-x).log())
+                for x, t in zip(row, given_values, strict=True)
+                if t is not None
+            ]
+        )
     if form == "image":
         return sum((sum(image) / len(image) for image in images if image), logits.sum() * 0)
     everything = [loss for image in images for loss in image]
@@ -115,7 +137,9 @@ def literal(method, maps, labels):
     lots, shares = torch.rand(batch, categories), torch.rand(batch)
     alpha, beta = (c.expand(categories) for c in (method.ilrb.alpha, method.plrb.beta))
     terms = {"cls": entropy(classify(network, reps), plain, method.form)}
-    branches = {name: ([list(row) for row in reps], [list(row) for row in plain]) for name in ("ilrb", "plrb")}
+    branches = {
+        name: ([list(row) for row in reps], [list(row) for row in plain]) for name in ("ilrb", "plrb")
+    }
     for place, n in enumerate(order):
         m = order[place - 1]
         for c in range(categories):
@@ -147,11 +171,16 @@ def slopes(term, maps, parameters):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    sizes=st.tuples(*(st.integers(1, most) for most in (5, 6, 8, 4, 4))), mix=st.sampled_from(sorted(MIXES)),
-    csrl=st.sampled_from(["sd", "sam"]), steps=st.integers(1, 3), per_category=st.booleans(), detach=st.booleans(),
-    form=st.sampled_from(["batch", "image"]), dtype=st.sampled_from(sorted(TOLERANCE, key=str)),
+    sizes=st.tuples(*(st.integers(1, most) for most in (5, 6, 8, 4, 4))),
+    mix=st.sampled_from(sorted(MIXES)),
+    csrl=st.sampled_from(["sd", "sam"]),
+    steps=st.integers(1, 3),
+    per_category=st.booleans(),
+    detach=st.booleans(),
+    form=st.sampled_from(["batch", "image"]),
+    dtype=st.sampled_from(sorted(TOLERANCE, key=str)),
     seed=st.integers(0, 10**6),
-)  # fmt: skip
+)
 def test_terms_and_gradients_equal_the_branches_one_by_one(
     sizes, mix, csrl, steps, per_category, detach, form, dtype, seed
 ):
@@ -172,11 +201,15 @@ def test_terms_and_gradients_equal_the_branches_one_by_one(
         wanted, found = slopes(expected, maps, parameters), slopes(ours[name], maps, parameters)
         # of the largest gradient: that of a softmax over a grid of one cell is rounding alone
         allowed = TOLERANCE[dtype] * max(1.0, *(float(slope.abs().max()) for slope in wanted))
-        assert all((one - other).abs().max() <= allowed for one, other in zip(found, wanted, strict=True)), name
+        assert all((one - other).abs().max() <= allowed for one, other in zip(found, wanted, strict=True)), (
+            name
+        )
 
 
 def test_the_mixes_reach_every_path():
-    """Blended rows of some, of all and of no image occur, so the cheap ways through the head are all taken."""
+    """Blended rows of some, of all and of no image occur, so the cheap ways through the head are all
+    taken.
+    """
     seen = set()
     for seed in range(40):
         torch.manual_seed(seed)

@@ -13,7 +13,10 @@ LABELS = LabelMatrix([[1, 0, -1], [1, -1, -1], [-1, -1, 0], [0, 0, -1]], ["a", "
 
 def test_principal_directions_are_those_of_numpy() -> None:
     generator = torch.Generator().manual_seed(0)
-    maps = torch.randn(20, 6, 4, 4, generator=generator) * torch.tensor([5, 1, 3, 0.5, 2, 0.1])[None, :, None, None]
+    maps = (
+        torch.randn(20, 6, 4, 4, generator=generator)
+        * torch.tensor([5, 1, 3, 0.5, 2, 0.1])[None, :, None, None]
+    )
     maps = maps + 7
     cells = maps.transpose(0, 1).flatten(1).double().numpy()
     _, vectors = np.linalg.eigh(np.cov(cells, bias=True))
@@ -38,7 +41,9 @@ def test_join_starts_as_a_multiple_of_the_representation() -> None:
 @pytest.mark.parametrize("csrl", ["sd", "sam"])
 def test_informed_ssgrl_attends_evenly_whitens_and_predicts_near_the_rates(csrl: str) -> None:
     torch.manual_seed(0)
-    network = SSGRL(create_backbone("tiny"), 3, csrl=csrl, dim=16, hidden=8, initial="informed", normalise=True)
+    network = SSGRL(
+        create_backbone("tiny"), 3, csrl=csrl, dim=16, hidden=8, initial="informed", normalise=True
+    )
     images = torch.rand(12, 3, 64, 64)
     network.initialise(LABELS, lambda: [network.backbone.frozen(images)])
     network.train()

@@ -47,11 +47,15 @@ def gated(graph, states, edges):
 
             def gate(kind, state, message=message):
                 layer, own = getattr(graph, f"message_{kind}"), getattr(graph, f"state_{kind}")
-                parts = zip(times(layer.weight, message), layer.bias.tolist(), times(own.weight, state), strict=True)
+                parts = zip(
+                    times(layer.weight, message), layer.bias.tolist(), times(own.weight, state), strict=True
+                )
                 return [sum(part) for part in parts]
 
             update, reset = (list(map(sigmoid, gate(kind, states[i]))) for kind in ("update", "reset"))
-            content = map(math.tanh, gate("candidate", [r * h for r, h in zip(reset, states[i], strict=True)]))
+            content = map(
+                math.tanh, gate("candidate", [r * h for r, h in zip(reset, states[i], strict=True)])
+            )
             new.append([(1 - z) * h + z * n for z, h, n in zip(update, states[i], content, strict=True)])
         states = new
     return states
@@ -67,14 +71,18 @@ def test_logit_is_propagated_weight_times_contextual_feature(steps, weight_steps
         states = gated(built.graph, reps[b].tolist(), edges)
         for c in range(C):
             joined = times(built.classifier.join.weight, states[c] + reps[b, c].tolist())
-            context = [math.tanh(x + y) for x, y in zip(joined, built.classifier.join.bias.tolist(), strict=True)]
+            context = [
+                math.tanh(x + y) for x, y in zip(joined, built.classifier.join.bias.tolist(), strict=True)
+            ]
             expected = sum(w * o for w, o in zip(weights[c], context, strict=True))
             expected += float(built.classifier.category.bias[c])
             assert float(built.classify(reps)[b, c]) == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_category_without_examples_learns_from_its_company():
-    """The point of the second graph: the loss of category 1 moves the weights that categories 0 and 2 start from."""
+    """The point of the second graph: the loss of category 1 moves the weights that categories 0 and 2 start
+    from.
+    """
     built = network()
     reps = torch.randn(4, C, D, dtype=torch.float64)
     built.classify(reps)[:, 1].sum().backward()
@@ -139,13 +147,21 @@ def test_sarb_trains_a_step(csrl):
     assert {"cls", "ilrb", "plrb"} <= set(terms)
     sum(terms.values()).backward()
     optimizer.step()
-    still = [name for name, value in method.named_parameters() if name in before and torch.equal(value, before[name])]
-    assert not [name for name in still if ".weight_graph." in name or ".classifier." in name or ".graph." in name]
+    still = [
+        name
+        for name, value in method.named_parameters()
+        if name in before and torch.equal(value, before[name])
+    ]
+    assert not [
+        name for name in still if ".weight_graph." in name or ".classifier." in name or ".graph." in name
+    ]
 
 
 def test_informed_start_is_that_of_ssgrl_with_the_second_graph_nearly_closed():
     torch.manual_seed(0)
-    built = KGGR(create_backbone("tiny"), C, GRAPH, csrl="sam", dim=16, initial="informed", normalise=True).train()
+    built = KGGR(
+        create_backbone("tiny"), C, GRAPH, csrl="sam", dim=16, initial="informed", normalise=True
+    ).train()
     images = torch.rand(12, 3, 64, 64)
     built.initialise(LABELS, lambda: [built.backbone.frozen(images)])
     own = built.classifier.category.weight
@@ -166,7 +182,15 @@ def test_options_are_those_of_ssgrl_and_one_more():
         for made in (KGGR, SSGRL)
     )
     assert ours == {**theirs, "weight_steps": 3}
-    chosen = {"csrl": "sam", "dim": 6, "steps": 1, "grid": 3, "dropout": 0.25, "normalise": True, "initial": "informed"}
+    chosen = {
+        "csrl": "sam",
+        "dim": 6,
+        "steps": 1,
+        "grid": 3,
+        "dropout": 0.25,
+        "normalise": True,
+        "initial": "informed",
+    }
     built = KGGR(create_backbone("tiny"), C, weight_steps=2, neighbours=1, **chosen)
     assert built.sam is not None and built.sam.normalise and built.dim == 6 and built.grid == 3
     assert (built.graph.steps, built.weight_graph.steps, built.classifier.dropout.p) == (1, 2, 0.25)
@@ -178,8 +202,12 @@ def test_options_are_those_of_ssgrl_and_one_more():
 def test_save_and_load(tmp_path):
     options = {"dim": D, "hidden": 4, "word_dim": 5}
     config = {
-        "network": "kggr", "network_options": options, "backbone": "tiny", "backbone_options": {}, "image_size": 64,
-    }  # fmt: skip
+        "network": "kggr",
+        "network_options": options,
+        "backbone": "tiny",
+        "backbone_options": {},
+        "image_size": 64,
+    }
     built = network(torch.float32).eval()
     Model(built, ["a", "b", "c"], config).save(tmp_path / "model")
     images = torch.rand(2, 3, 64, 64)

@@ -32,7 +32,8 @@ def test_values_and_gradients_equal_the_literal_expression(sizes, block, dtype, 
     rows, categories, hidden = sizes
     draw = torch.Generator().manual_seed(seed)
     tensors = [
-        torch.randn(*shape, generator=draw, dtype=dtype) for shape in ((rows, hidden), (categories, hidden), (hidden,))
+        torch.randn(*shape, generator=draw, dtype=dtype)
+        for shape in ((rows, hidden), (categories, hidden), (hidden,))
     ]
     weight = torch.randn(categories, rows, generator=draw, dtype=dtype)
     with pytest.MonkeyPatch.context() as patch:
@@ -46,7 +47,9 @@ def test_values_and_gradients_equal_the_literal_expression(sizes, block, dtype, 
 
 def test_gradcheck_and_no_second_derivative(monkeypatch):
     monkeypatch.setitem(sarb.networks.scores.BLOCK, "cpu", 20)
-    tensors = [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((5, 4), (3, 4), (4,))]
+    tensors = [
+        torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((5, 4), (3, 4), (4,))
+    ]
     assert gradcheck(joint_scores, tensors)
 
 

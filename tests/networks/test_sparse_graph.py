@@ -34,9 +34,13 @@ def random_graph(categories, seed, dtype=torch.float64):
 
 @settings(max_examples=50, deadline=None)
 @given(
-    batch=st.integers(1, 4), categories=st.integers(1, 9), dim=st.integers(1, 5), neighbours=st.integers(0, 10),
-    dtype=st.sampled_from([torch.float32, torch.float64]), seed=st.integers(0, 10**6),
-)  # fmt: skip
+    batch=st.integers(1, 4),
+    categories=st.integers(1, 9),
+    dim=st.integers(1, 5),
+    neighbours=st.integers(0, 10),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+    seed=st.integers(0, 10**6),
+)
 def test_values_and_gradients_equal_the_dense_products(batch, categories, dim, neighbours, dtype, seed):
     graph = SparseGraph.of(random_graph(categories, seed, dtype), neighbours)
     torch.manual_seed(seed)
@@ -86,11 +90,16 @@ def test_the_rest_is_fitted_not_dropped():
 def test_states_of_one_hot_categories_give_columns_and_rows():
     graph, category = SparseGraph.of(random_graph(6, 1), 2), torch.tensor([4, 0, 4])
     out, back = propagate(graph, F.one_hot(category, 6).T[None].double())
-    assert torch.allclose(out[0].T, dense(graph)[:, category].T) and torch.allclose(back[0].T, dense(graph)[category])
+    assert torch.allclose(out[0].T, dense(graph)[:, category].T) and torch.allclose(
+        back[0].T, dense(graph)[category]
+    )
 
 
 def test_half_precision_comes_back_as_it_went_in():
-    graph, states = SparseGraph.of(random_graph(6, 1).float(), 2), torch.randn(2, 6, 3).bfloat16().requires_grad_()
+    graph, states = (
+        SparseGraph.of(random_graph(6, 1).float(), 2),
+        torch.randn(2, 6, 3).bfloat16().requires_grad_(),
+    )
     out, back = propagate(graph, states)
     (out.sum() + back.sum()).backward()
     assert out.dtype == back.dtype == states.grad.dtype == torch.bfloat16
@@ -100,7 +109,9 @@ def test_half_precision_comes_back_as_it_went_in():
 def network(neighbours, categories=6):
     torch.manual_seed(0)
     backbone = create_backbone("tiny")
-    return SSGRL(backbone, categories, random_graph(categories, 1).float(), csrl="sam", dim=4, neighbours=neighbours)
+    return SSGRL(
+        backbone, categories, random_graph(categories, 1).float(), csrl="sam", dim=4, neighbours=neighbours
+    )
 
 
 def test_a_network_with_all_neighbours_is_the_dense_one():

@@ -53,14 +53,18 @@ def test_semantic_decoupling_equals_the_loop_with_two_linears() -> None:
             weights = [math.exp(logit) for logit in logits]
             weights = [weight / sum(weights) for weight in weights]
             assert attention[b, c].flatten().tolist() == pytest.approx(weights, abs=1e-10)
-            expected = [sum(w * float(maps[b, d, p // H, p % H]) for p, w in enumerate(weights)) for d in range(D)]
+            expected = [
+                sum(w * float(maps[b, d, p // H, p % H]) for p, w in enumerate(weights)) for d in range(D)
+            ]
             assert reps[b, c].tolist() == pytest.approx(expected, abs=1e-10)
 
 
 def test_semantic_decoupling_keeps_both_linears_as_parameters_with_gradients() -> None:
     module = double(SemanticDecoupling(D, W, HIDDEN))
     module(torch.randn(B, D, H, H).double(), torch.randn(C, W).double())[0].square().sum().backward()
-    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in module.parameters())
+    assert all(
+        parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in module.parameters()
+    )
     assert module.joint.weight.shape == (HIDDEN, HIDDEN)
     assert module.score.weight.shape == (1, HIDDEN)
 
@@ -143,7 +147,9 @@ def test_classifier_equals_the_loop() -> None:
     for b in range(B):
         for c in range(C):
             joined = matvec(module.join.weight, states[b, c].tolist() + reps[b, c].tolist())
-            hidden = [math.tanh(value + float(bias)) for value, bias in zip(joined, module.join.bias, strict=True)]
+            hidden = [
+                math.tanh(value + float(bias)) for value, bias in zip(joined, module.join.bias, strict=True)
+            ]
             weight, bias = module.category.weight[c], float(module.category.bias[c])
             expected = sum(float(w) * value for w, value in zip(weight, hidden, strict=True)) + bias
             assert float(logits[b, c]) == pytest.approx(expected, abs=1e-10)

@@ -29,7 +29,9 @@ def draw_pictures(folder, count):
 
 
 def make_case(categories, images=24, seed=0, paths=None):
-    """Scores that are better than chance, and labels of which some are unknown; the last category has no positive."""
+    """Scores that are better than chance, and labels of which some are unknown; the last category has no
+    positive.
+    """
     rng = np.random.default_rng(seed)
     truth = np.where(rng.random((images, categories)) < 0.35, 1, -1)
     logits = truth * rng.uniform(0.3, 2.5, categories) + rng.normal(size=truth.shape)
@@ -82,7 +84,9 @@ def fill_run(folder, categories=6, with_pictures=True):
 @pytest.fixture
 def no_pictures(monkeypatch):
     """Leave out the drawing, which has its own tests and takes nearly all the time."""
-    monkeypatch.setattr(sections, "_plot", lambda run, name, draw, alternative, caption: f"<figure>{caption}</figure>")
+    monkeypatch.setattr(
+        sections, "_plot", lambda run, name, draw, alternative, caption: f"<figure>{caption}</figure>"
+    )
     monkeypatch.setattr(samples, "sample_grid", lambda shown: b"")
 
 

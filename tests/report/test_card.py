@@ -10,7 +10,14 @@ from sarb.labels import LabelMatrix
 from sarb.report.card import model_card, short_card, with_license, write_card
 from tests.test_model import make
 
-SETTINGS = {"method": "sarb", "network": "ssgrl", "backbone": "tiny", "image_size": 64, "epochs": 3, "seed": 1}
+SETTINGS = {
+    "method": "sarb",
+    "network": "ssgrl",
+    "backbone": "tiny",
+    "image_size": 64,
+    "epochs": 3,
+    "seed": 1,
+}
 METRICS = {"mAP": 41.512, "OF1": 30.0, "CF1": None, "per_category": []}
 
 
@@ -26,12 +33,22 @@ def header(card):
 
 def test_it_has_data_share_metrics_limits_and_licence():
     card = model_card(
-        make(), SETTINGS, labels(), data={"name": "demo: 2", "source": "/home/me"}, metrics=METRICS, license="mit"
+        make(),
+        SETTINGS,
+        labels(),
+        data={"name": "demo: 2", "source": "/home/me"},
+        metrics=METRICS,
+        license="mit",
     )
     for text in (
-        "| data | demo: 2 |", "| images trained on | 40 |", "| known labels | 66.7 % of 120 |", "| mAP | 41.5 |",
-        "| OF1 | 30.0 |", 'Fewer than five known positives: b, c: "x".', "## Licence\n\nmit",
-    ):  # fmt: skip
+        "| data | demo: 2 |",
+        "| images trained on | 40 |",
+        "| known labels | 66.7 % of 120 |",
+        "| mAP | 41.5 |",
+        "| OF1 | 30.0 |",
+        'Fewer than five known positives: b, c: "x".',
+        "## Licence\n\nmit",
+    ):
         assert text in card
     assert "CF1 |" not in card and "/home/me" not in card
     found = header(card)
@@ -48,7 +65,9 @@ def test_before_the_test_there_are_no_metrics():
     assert header(card)["license"] == "unknown"
 
 
-@pytest.mark.parametrize("card", [model_card(make(), SETTINGS, labels(), metrics=METRICS), short_card(make())])
+@pytest.mark.parametrize(
+    "card", [model_card(make(), SETTINGS, labels(), metrics=METRICS), short_card(make())]
+)
 def test_a_licence_is_put_in_both_places(card):
     changed = with_license(card, "cc-by-4.0")
     assert header(changed)["license"] == "cc-by-4.0"

@@ -44,11 +44,18 @@ def test_missing_columns_give_a_sentence(draw, poor):
 @pytest.mark.parametrize("draw", ALL)
 def test_a_single_epoch_and_hundreds(draw, log):
     assert colours(draw({name: column[:1] for name, column in log.items()})) > 10
-    assert colours(draw({name: np.tile(column, 60) for name, column in log.items()} | {"epoch": np.arange(180.0)})) > 10
+    assert (
+        colours(
+            draw({name: np.tile(column, 60) for name, column in log.items()} | {"epoch": np.arange(180.0)})
+        )
+        > 10
+    )
 
 
 def test_the_range_over_categories_is_a_band(log):
-    plain = {key: value for key, value in log.items() if key not in ("alpha", "beta")} | {"alpha_mean": log["alpha"]}
+    plain = {key: value for key, value in log.items() if key not in ("alpha", "beta")} | {
+        "alpha_mean": log["alpha"]
+    }
     band = plain | {"alpha_min": log["alpha"] - 0.1, "alpha_max": log["alpha"] + 0.1}
     assert curves.blend_strengths(band) != curves.blend_strengths(plain)
 

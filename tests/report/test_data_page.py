@@ -8,16 +8,22 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from sarb.data.check.stats import stats
 from sarb.data.dataset import Data, Dataset
-from sarb.data.stats import stats
 from sarb.labels import LabelMatrix
 from sarb.report import data_page, plots
-from sarb.report.page import thumbnail
+from sarb.report.html import thumbnail
 from tests.report.conftest import NASTY, draw_pictures, names
-from tests.report.test_html import Page
+from tests.report.test_page import Page
 from tests.report.test_plots import colours
 
-HEADINGS = ["Split by split", "Category by category", "Image by image", "What appears together", "Sample images"]
+HEADINGS = [
+    "Split by split",
+    "Category by category",
+    "Image by image",
+    "What appears together",
+    "Sample images",
+]
 
 
 def make(values, categories=None, paths=None, test=0):
@@ -25,7 +31,9 @@ def make(values, categories=None, paths=None, test=0):
     labels = LabelMatrix(values, categories or names(values.shape[1]), paths)
     cut = len(labels) - test
     return Data(
-        Dataset(labels.take(np.arange(cut))), Dataset(labels.take(np.arange(cut, len(labels)))), name="my <data>"
+        Dataset(labels.take(np.arange(cut))),
+        Dataset(labels.take(np.arange(cut, len(labels)))),
+        name="my <data>",
     )
 
 
@@ -79,8 +87,13 @@ def test_unreadable_pictures_are_tiles_with_the_reason(written):
 def test_labels_below_a_picture(no_plots):
     found = stats(make([[1, -1, -1, 1], [0, 0, 0, 0], [1] * 4], ["cat", "dog", "car", "kite"]))
     text = data_page.data_page(found)
-    assert '<p class="chips"><span>cat</span><span>kite</span></p><p class="note">train · 2 known absent</p>' in text
-    assert '<p class="chips"><em>none known present</em></p><p class="note">train · 0 known absent</p>' in text
+    assert (
+        '<p class="chips"><span>cat</span><span>kite</span></p><p class="note">train · 2 known absent</p>'
+        in text
+    )
+    assert (
+        '<p class="chips"><em>none known present</em></p><p class="note">train · 0 known absent</p>' in text
+    )
     many = data_page.data_page(stats(make(np.ones((1, 20), int))))
     assert "<em>and 8 more</em>" in many
 
@@ -100,7 +113,7 @@ def test_samples_are_seeded_and_spread_over_the_splits(no_plots):
 
 
 def test_images_can_be_left_out(no_plots, monkeypatch):
-    monkeypatch.setattr("sarb.report.page.thumbnail", lambda *_: pytest.fail("an image was opened"))
+    monkeypatch.setattr("sarb.report.html.thumbnail", lambda *_: pytest.fail("an image was opened"))
     text = data_page.data_page(stats(make([[1, 1]])), images=False)
     assert "pictures were left out" in text and 'class="thumbs"' not in text
 
@@ -128,8 +141,12 @@ def test_numbers_on_the_page(no_plots):
     text = data_page.data_page(stats(make([[1, 0], [1, -1], [0, 0]], ["cat", "dog"])))
     cards = dict(re.findall(r'<span class="label">([^<]*)</span><span class="value">([^<]*)</span>', text))
     assert cards == {
-        "Known labels": "50.0 %", "Images": "3", "Categories": "2", "Positives": "0.67", "All positives": "1.00",
-    }  # fmt: skip
+        "Known labels": "50.0 %",
+        "Images": "3",
+        "Categories": "2",
+        "Positives": "0.67",
+        "All positives": "1.00",
+    }
     assert "train: no known positive of dog" in text and "test holds no image" in text
     assert '<td data-value="0.3333333333333333">33.3 %</td>' in text  # known share of dog
 
@@ -143,9 +160,10 @@ def test_many_categories_are_cut_and_said(no_plots):
 
 
 @pytest.mark.parametrize(
-    "values", [np.zeros((0, 2)), np.zeros((3, 2)), [[1]], [[1, 1]], np.zeros((2, 0))],
+    "values",
+    [np.zeros((0, 2)), np.zeros((3, 2)), [[1]], [[1, 1]], np.zeros((2, 0))],
     ids=["no image", "nothing known", "one category", "one image", "no category"],
-)  # fmt: skip
+)
 def test_little_data_is_drawn(values, tmp_path):
     text = stats(make(np.asarray(values, int))).save(tmp_path / "s.html").read_text(encoding="utf-8")
     assert Page(text).headings == HEADINGS

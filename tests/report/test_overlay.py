@@ -29,7 +29,9 @@ def test_only_hot_cells_change_the_photo():
     np.testing.assert_array_equal(mixed[30:, 45:], 128)
     assert mixed[2, 3].tolist() != [128, 128, 128]
     red, green, blue, opacity = HEAT[-1]
-    np.testing.assert_allclose(mixed[0, 0], np.array([red, green, blue]) * opacity + 128 * (1 - opacity), atol=2)
+    np.testing.assert_allclose(
+        mixed[0, 0], np.array([red, green, blue]) * opacity + 128 * (1 - opacity), atol=2
+    )
 
 
 def test_blend_does_not_touch_the_photo_and_shrinks_on_request():
@@ -56,7 +58,9 @@ def test_strip_has_a_panel_for_each_category(count, theme, monkeypatch):
 
     whole = matplotlib.axes.Axes.set_title
     monkeypatch.setattr(
-        matplotlib.axes.Axes, "set_title", lambda self, text, **more: (drawn.append(text), whole(self, text, **more))[1]
+        matplotlib.axes.Axes,
+        "set_title",
+        lambda self, text, **more: (drawn.append(text), whole(self, text, **more))[1],
     )
     panels = [(f"name {number}", number / 10, corner()) for number in range(count)]
     picture = Image.open(io.BytesIO(strip(GREY, panels, "mask", theme=theme)))

@@ -63,4 +63,6 @@ def test_cooccurrence_puts_what_goes_together_together():
 
 
 def test_comparison_bars_with_an_undefined_number():
-    assert colours(plots.comparison_bars(names(3), {"mAP": [1.0, 50.0, float("nan")], "OF1": [10, 20, 30]})) > 20
+    assert (
+        colours(plots.comparison_bars(names(3), {"mAP": [1.0, 50.0, float("nan")], "OF1": [10, 20, 30]})) > 20
+    )

@@ -1,8 +1,8 @@
-from sarb.calibrate import calibrate
+from sarb.labelling.calibration import calibrate
 from sarb.report.folder import RunFolder
 from sarb.report.reliability import reliability
 from sarb.report.sections import calibration_section
-from tests.made_scores import make
+from tests.labelling.made_scores import make
 from tests.report.conftest import fill_run
 
 PNG = b"\x89PNG"
@@ -10,7 +10,9 @@ PNG = b"\x89PNG"
 
 def test_draws_both_or_says_why_not():
     rows = [(0.1, 0.05, 10), (0.8, 0.9, 10)]
-    both, one, none = (reliability(tables) for tables in ({"before": rows, "after": rows}, {"after": rows}, {}))
+    both, one, none = (
+        reliability(tables) for tables in ({"before": rows, "after": rows}, {"after": rows}, {})
+    )
     assert all(picture.startswith(PNG) for picture in (both, one, none)) and len({both, one, none}) == 3
 
 

@@ -56,7 +56,9 @@ def test_save_writes_numbers_table_and_pictures(case, tmp_path):
     report.save(tmp_path / "out")
     stored = json.loads((tmp_path / "out/metrics.json").read_text(), parse_constant=pytest.fail)
     assert stored == json.loads(report.to_json())
-    assert stored["mAP"] == report.mAP and stored["per_category"][-1]["AP"] is None and stored["name"] == "mine"
+    assert (
+        stored["mAP"] == report.mAP and stored["per_category"][-1]["AP"] is None and stored["name"] == "mine"
+    )
     with (tmp_path / "out/per_category.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["category"] for row in rows] == [row["category"] for row in report.per_category]

@@ -13,8 +13,11 @@ from tests.report.test_plots import colours
 def test_judge_marks_every_case_once():
     guesses = judge(np.array([0.9, 0.8, 0.5, 0.2, 0.1]), np.array([-1, 1, 0, 1, -1]), list("abcde"))
     assert [(guess.label, guess.mark) for guess in guesses] == [
-        ("a", "wrong"), ("b", "correct"), ("c", "unknown"), ("d", "missed"),
-    ]  # fmt: skip
+        ("a", "wrong"),
+        ("b", "correct"),
+        ("c", "unknown"),
+        ("d", "missed"),
+    ]
     assert {guess.mark for guess in guesses} == set(MARKS)
 
 

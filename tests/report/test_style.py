@@ -30,7 +30,9 @@ def test_short():
 
 
 def test_report_is_a_light_import():
-    code = "import sys, sarb.report; assert not {'torch', 'matplotlib', 'sklearn'} & set(sys.modules), 'heavy'"
+    code = (
+        "import sys, sarb.report; assert not {'torch', 'matplotlib', 'sklearn'} & set(sys.modules), 'heavy'"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -6,10 +6,27 @@ from sarb.reproduce.results import Results
 
 def line(row, known, seed, mAP, **more):
     """A line of results.csv; what is not said follows from mAP."""
-    numbers = {"mAP": mAP, "mAP_interpolated": mAP + 1, "OP": 1.0, "OR": 2.0, "OF1": mAP - 10, "CP": 3.0, "CR": 4.0}
+    numbers = {
+        "mAP": mAP,
+        "mAP_interpolated": mAP + 1,
+        "OP": 1.0,
+        "OR": 2.0,
+        "OF1": mAP - 10,
+        "CP": 3.0,
+        "CR": 4.0,
+    }
     numbers["CF1"] = mAP - 20
     facts = {"dataset": "hand", "data": "d", "setup": f"setup of {row}", "command": "sarb train", "epochs": 5}
-    return {**facts, "backbone": "tiny", "threads": 1, "row": row, "known": known, "seed": seed, **numbers, **more}
+    return {
+        **facts,
+        "backbone": "tiny",
+        "threads": 1,
+        "row": row,
+        "known": known,
+        "seed": seed,
+        **numbers,
+        **more,
+    }
 
 
 def results(path, *lines):
@@ -21,7 +38,14 @@ def results(path, *lines):
 
 #: three methods at two shares, one of them with two seeds; pooled with all labels
 SMALL = [
-    ("Ours", 0.1, 0, 50.0), ("Ours", 0.1, 1, 54.0), ("Ours", 0.5, 0, 60.0), ("Ours", 0.5, 1, 62.0),
-    ("SSGRL", 0.1, 0, 45.0), ("SSGRL", 0.5, 0, 59.0), ("KGGR", 0.1, 0, 48.0),
-    ("Pooled", 0.1, 0, 40.0), ("Pooled", 0.5, 0, 58.0), ("Pooled", 1.0, 0, 60.0),
-]  # fmt: skip
+    ("Ours", 0.1, 0, 50.0),
+    ("Ours", 0.1, 1, 54.0),
+    ("Ours", 0.5, 0, 60.0),
+    ("Ours", 0.5, 1, 62.0),
+    ("SSGRL", 0.1, 0, 45.0),
+    ("SSGRL", 0.5, 0, 59.0),
+    ("KGGR", 0.1, 0, 48.0),
+    ("Pooled", 0.1, 0, 40.0),
+    ("Pooled", 0.5, 0, 58.0),
+    ("Pooled", 1.0, 0, 60.0),
+]

@@ -23,9 +23,13 @@ def test_an_assignment_is_for_all_rows_or_for_those_its_pattern_fits():
 def test_the_setup_changes_with_every_setting_but_not_with_what_cannot_change_numbers():
     first = plan().setup("Ours")
     others = [
-        plan(assignments=("lr=0.1",)), plan(given={"epochs": 3}), plan(valid=0.1), plan(threads=2),
-        plan(recipe="gpu"), plan(assignments=("Ours:method.start=0.3",)),
-    ]  # fmt: skip
+        plan(assignments=("lr=0.1",)),
+        plan(given={"epochs": 3}),
+        plan(valid=0.1),
+        plan(threads=2),
+        plan(recipe="gpu"),
+        plan(assignments=("Ours:method.start=0.3",)),
+    ]
     assert len({first, *(other.setup("Ours") for other in others)}) == 7
     assert plan(assignments=("Ours:method.start=0.3",)).setup("SSGRL") == plan().setup("SSGRL")
     assert plan(given={"workers": 3}, out="elsewhere", keep_models=True).setup("Ours") == first

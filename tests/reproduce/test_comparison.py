@@ -33,7 +33,9 @@ def test_map_by_proportion(tmp_path):
 
 
 def test_published_numbers_stand_in_a_group_of_their_own_with_the_same_kind_of_map(tmp_path):
-    tables = {table.name: table for table in comparison_tables(results(tmp_path, *SMALL), "hand", ROWS, "coco2014")}
+    tables = {
+        table.name: table for table in comparison_tables(results(tmp_path, *SMALL), "hand", ROWS, "coco2014")
+    }
     assert set(tables) == {"averages", "mAP", "mAP_interpolated", "OF1-CF1"}
     assert "published" not in tables["mAP"].to_markdown()
     lines = body(tables["mAP_interpolated"])
@@ -54,12 +56,16 @@ def test_gain_and_room(tmp_path):
     ]
     assert "+7.0 at 10 % and +2.0 at 50 %" in gain.to_markdown()
     assert body(room)[:3] == [
-        "| hand | SSGRL | 25.0 | 50.0 |", "|  | KGGR | 40.0 | – |", "|  | Ours | **60.0** | **150.0** |",
-    ]  # fmt: skip
+        "| hand | SSGRL | 25.0 | 50.0 |",
+        "|  | KGGR | 40.0 | – |",
+        "|  | Ours | **60.0** | **150.0** |",
+    ]
     assert body(above)[2] == "|  | Ours | **50.0** |"
 
 
-@pytest.mark.parametrize(("paper", "gain", "note"), [("coco2014", "2.0", "interpolated"), (None, "0.0", "plain")])
+@pytest.mark.parametrize(
+    ("paper", "gain", "note"), [("coco2014", "2.0", "interpolated"), (None, "0.0", "plain")]
+)
 def test_beside_published_numbers_ours_are_interpolated_too(tmp_path, paper, gain, note):
     made = results(tmp_path, ("SSGRL", 0.1, 0, 50.0), ("Ours", 0.1, 0, 49.99, {"mAP_interpolated": 53.0}))
     table = gain_tables(made, "hand", ["SSGRL", "Ours"], paper)[0]
@@ -74,7 +80,9 @@ def test_the_published_room_above_ssgrl_is_the_known_one(tmp_path):
 
 
 def test_no_room_no_share():
-    assert room_closed(50.0, 49.5, 50.0) is room_closed(None, 1.0, 50.0) is room_closed(50.0, 60.0, 50.0) is None
+    assert (
+        room_closed(50.0, 49.5, 50.0) is room_closed(None, 1.0, 50.0) is room_closed(50.0, 60.0, 50.0) is None
+    )
     assert room_closed(15.0, 10.0, 20.0).value == 50.0
 
 
@@ -82,7 +90,9 @@ def test_ablation_has_the_paper_s_order_and_compares_the_same_labels(tmp_path):
     lines = [(row, 0.1, 0, 40.0 + place) for place, row in enumerate(TABLES["ablation"])]
     made = results(tmp_path, *lines, ("Ours", 0.1, 1, 90.0), ("Ours", 0.5, 0, 90.0), ("SSGRL", 0.5, 0, 90.0))
     (table,) = ablation_tables(made, "hand", "coco2014")
-    shown = [line.split(" | ")[0].strip("| ").replace("α", "alpha").replace("β", "beta") for line in body(table)]
+    shown = [
+        line.split(" | ")[0].strip("| ").replace("α", "alpha").replace("β", "beta") for line in body(table)
+    ]
     assert shown == list(TABLES["ablation"])
     assert body(table)[-1] == "| Ours | 49.0 | 50.0 | 77.9 |", "seed 1 and 50 % are not those of all rows"
     assert table.to_latex().count(r"\midrule") == 3
@@ -105,9 +115,14 @@ def test_fixed(tmp_path):
 
 def test_steadiness(tmp_path):
     with_, without = {"loss_mean": 2.0, "loss_change": 0.1}, {"loss_mean": 1.0, "loss_change": 0.2}
-    made = results(tmp_path, ("Ours", 0.1, 0, 1.0, with_), ("Ours ILRB", 0.1, 0, 1.0, without), ("Ours", 0.5, 0, 1.0))
+    made = results(
+        tmp_path, ("Ours", 0.1, 0, 1.0, with_), ("Ours ILRB", 0.1, 0, 1.0, without), ("Ours", 0.5, 0, 1.0)
+    )
     (table,) = steadiness_table(made, "hand")
-    assert body(table) == ["| hand | Ours | 2.000 | 0.100 | 5.000 |", "|  | Ours ILRB | 1.000 | 0.200 | 20.000 |"]
+    assert body(table) == [
+        "| hand | Ours | 2.000 | 0.100 | 5.000 |",
+        "|  | Ours ILRB | 1.000 | 0.200 | 20.000 |",
+    ]
     assert steadiness_table(results(tmp_path / "none", *SMALL), "hand") == []
 
 

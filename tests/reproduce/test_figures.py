@@ -5,7 +5,7 @@ import pytest
 
 from sarb.report.style import style
 from sarb.reproduce.figures import draw_losses, draw_shares, loss_figure, share_figures
-from tests.documentation import coarse_pictures
+from tests.documentation.tools import coarse_pictures
 from tests.reproduce.hand import SMALL, results
 
 ROWS = ["SSGRL", "KGGR", "Pooled", "Ours"]
@@ -44,7 +44,9 @@ def test_png_and_pdf_are_written(tmp_path):
     files = [file for pair in made.values() for file in pair]
     files += loss_figure({"with": np.arange(9.0), "without": np.ones(9)}, "hand", tmp_path / "figures")
     assert sorted(file.name for file in files) == sorted(
-        f"{stem}.{kind}" for stem in ("mAP-by-share", "OF1-by-share", "CF1-by-share", "loss") for kind in ("png", "pdf")
+        f"{stem}.{kind}"
+        for stem in ("mAP-by-share", "OF1-by-share", "CF1-by-share", "loss")
+        for kind in ("png", "pdf")
     )
     for file in files:
         assert file.read_bytes().startswith(b"\x89PNG" if file.suffix == ".png" else b"%PDF")

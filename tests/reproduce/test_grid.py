@@ -50,7 +50,12 @@ def test_every_task_is_run_once_whatever_fails(jobs, capsys):
 
 def test_two_jobs_run_at_the_same_time():
     both, answers = threading.Barrier(2, timeout=20), []
-    run_grid(TASKS, lambda: Fake(lambda *_: {"line": both.wait()}), lambda _, answer: answers.append(answer), jobs=2)
+    run_grid(
+        TASKS,
+        lambda: Fake(lambda *_: {"line": both.wait()}),
+        lambda _, answer: answers.append(answer),
+        jobs=2,
+    )
     assert sorted(answer["line"] for answer in answers) == [0, 0, 0, 1, 1, 1], "each waited for the other"
 
 
@@ -67,7 +72,9 @@ def test_an_interruption_stops_the_runners():
     def quick_then_wait():
         runner = start()
         if len(runners) == 1:
-            runner.function = lambda self, number: {"line": 0} if number == 0 else {"line": self.stopped.wait(20)}
+            runner.function = lambda self, number: (
+                {"line": 0} if number == 0 else {"line": self.stopped.wait(20)}
+            )
         return runner
 
     with pytest.raises(KeyboardInterrupt):

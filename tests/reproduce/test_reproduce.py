@@ -1,4 +1,6 @@
-"""Whole grids, with real trainings of a few steps: resumed, parallel, with a failing cell, by the command line."""
+"""Whole grids, with real trainings of a few steps: resumed, parallel, with a failing cell, by the command
+line.
+"""
 
 import csv
 import os
@@ -14,8 +16,8 @@ import sarb.reproduce
 from sarb.errors import ConfigError, DataError
 from sarb.reproduce import QUICK, Plan, reproduce
 from sarb.reproduce.cells import Cell
-from tests.documentation import ROOT, blocks, coarse_pictures, commands, parse
-from tests.documentation import run as run_command
+from tests.documentation.tools import ROOT, blocks, coarse_pictures, commands, parse
+from tests.documentation.tools import run as run_command
 
 ROWS = ["SSGRL", "Ours"]
 
@@ -97,15 +99,36 @@ def test_other_settings_do_not_mix_with_what_is_there(whole, plan_of):
     with pytest.raises(DataError, match="'Ours, 50 % known, seed 0' with other settings"):
         reproduce("comparison", changed, rows=ROWS, shares=(0.5,), full=False, progress=False)
     with pytest.raises(ConfigError, match="row 'Ours'"):
-        reproduce("comparison", plan_of(whole, assignments=("Ours:method.alfa=0.3",)), rows=ROWS, shares=(0.5,))
+        reproduce(
+            "comparison", plan_of(whole, assignments=("Ours:method.alfa=0.3",)), rows=ROWS, shares=(0.5,)
+        )
 
 
 def test_two_processes_and_a_resumed_run_give_the_numbers_of_one(whole, plan_of, squares, tmp_path):
     """Two jobs, killed without warning half-way, and started again by one."""
     out = tmp_path / "killed"
-    words = ["reproduce", "comparison", "--data", squares / "labels.csv", "-o", "encoding=binary", "--valid", "0.2"]
-    words += ["--recipe", QUICK["recipe"], "--epochs", "4", "--rows", ",".join(ROWS), "--known", "0.5,0.9", "--no-full"]
-    command = [sys.executable, "-m", "sarb.cli", *map(str, words), "--jobs", "2", "--out", str(out)]
+    words = [
+        "reproduce",
+        "comparison",
+        "--data",
+        squares / "labels.csv",
+        "-o",
+        "encoding=binary",
+        "--valid",
+        "0.2",
+    ]
+    words += [
+        "--recipe",
+        QUICK["recipe"],
+        "--epochs",
+        "4",
+        "--rows",
+        ",".join(ROWS),
+        "--known",
+        "0.5,0.9",
+        "--no-full",
+    ]
+    command = [sys.executable, "-m", "sarb.cli.app", *map(str, words), "--jobs", "2", "--out", str(out)]
     grid = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 120
@@ -123,11 +146,11 @@ def test_two_processes_and_a_resumed_run_give_the_numbers_of_one(whole, plan_of,
 
 def test_a_cell_that_was_stopped_between_epochs_goes_on(whole, plan_of, tmp_path, monkeypatch):
     """A run of which two of four epochs are done is taken up, not begun again."""
-    import sarb.train
+    import sarb.training.loop
     from sarb.reproduce.cells import run_cell
 
     plan, cell = plan_of(tmp_path / "half"), Cell("Ours", 0.5, 0)
-    epochs, fit = [], sarb.train._Training._epoch
+    epochs, fit = [], sarb.training.loop._Training._epoch
 
     def stop_in_third(self, epoch):
         epochs.append(epoch)
@@ -135,8 +158,8 @@ def test_a_cell_that_was_stopped_between_epochs_goes_on(whole, plan_of, tmp_path
             raise KeyboardInterrupt
         return fit(self, epoch)
 
-    monkeypatch.setattr("sarb.train._Training._epoch", stop_in_third)
-    monkeypatch.setattr("sarb.session.write_report", lambda folder: folder)
+    monkeypatch.setattr("sarb.training.loop._Training._epoch", stop_in_third)
+    monkeypatch.setattr("sarb.workflows.session.write_report", lambda folder: folder)
     with pytest.raises(KeyboardInterrupt):
         run_cell(plan, cell, "data")
     line = run_cell(plan, cell, "data")
@@ -147,8 +170,25 @@ def test_a_cell_that_was_stopped_between_epochs_goes_on(whole, plan_of, tmp_path
 
 
 def test_a_failing_cell_is_listed_and_does_not_stop_the_rest(squares, tmp_path, monkeypatch, capsys):
-    words = ["sarb", "reproduce", "comparison", "--data", str(squares / "labels.csv"), "-o", "encoding=binary"]
-    words += ["--quick", "--known", "0.5", "--rows", "SSGRL,Ours", "--no-full", "--out", str(tmp_path / "grid")]
+    words = [
+        "sarb",
+        "reproduce",
+        "comparison",
+        "--data",
+        str(squares / "labels.csv"),
+        "-o",
+        "encoding=binary",
+    ]
+    words += [
+        "--quick",
+        "--known",
+        "0.5",
+        "--rows",
+        "SSGRL,Ours",
+        "--no-full",
+        "--out",
+        str(tmp_path / "grid"),
+    ]
     assert run_command([*words, "--set", "SSGRL:backbone.weights=nowhere.pth"], monkeypatch) == 3
     said = capsys.readouterr().err
     assert "sarb: failed: SSGRL, 50 % known, seed 0: " in said and "nowhere.pth" in said
@@ -167,11 +207,15 @@ def test_ctrl_c_ends_with_130_and_keeps_what_is_done(squares, tmp_path):
     out = tmp_path / "grid"
     words = ["reproduce", "comparison", "--data", squares / "labels.csv", "-o", "encoding=binary", "--quick"]
     words += ["--rows", "SSGRL,Ours", "--seeds", ",".join(map(str, range(40))), "--out", out]
-    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a suite in the background ignores the signal
+    listen = partial(
+        signal.signal, signal.SIGINT, signal.SIG_DFL
+    )  # a suite in the background ignores the signal
     grid = subprocess.Popen(
-        [sys.executable, "-m", "sarb.cli", *map(str, words)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        [sys.executable, "-m", "sarb.cli.app", *map(str, words)],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
         preexec_fn=listen,
-    )  # fmt: skip
+    )
     deadline = time.monotonic() + 120
     while not (out / "results.csv").exists() and grid.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)

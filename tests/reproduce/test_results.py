@@ -12,9 +12,24 @@ from sarb.reproduce.results import COLUMNS, Number, Results, summary
 from tests.reproduce.hand import SMALL, line, results
 
 REQUIRED = {
-    "dataset", "network", "method", "backbone", "known", "seed", "mAP", "mAP_interpolated", "OP", "OR", "OF1", "CP",
-    "CR", "CF1", "epochs", "seconds", "command",
-}  # fmt: skip
+    "dataset",
+    "network",
+    "method",
+    "backbone",
+    "known",
+    "seed",
+    "mAP",
+    "mAP_interpolated",
+    "OP",
+    "OR",
+    "OF1",
+    "CP",
+    "CR",
+    "CF1",
+    "epochs",
+    "seconds",
+    "command",
+}
 
 
 def test_the_file_is_the_same_in_whatever_order_cells_finish(tmp_path):
@@ -24,8 +39,11 @@ def test_the_file_is_the_same_in_whatever_order_cells_finish(tmp_path):
     with first.path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["row"], row["known"], row["seed"]) for row in rows][:4] == [
-        ("SSGRL", "0.1", "0"), ("SSGRL", "0.5", "0"), ("KGGR", "0.1", "0"), ("Pooled", "0.1", "0"),
-    ]  # fmt: skip
+        ("SSGRL", "0.1", "0"),
+        ("SSGRL", "0.5", "0"),
+        ("KGGR", "0.1", "0"),
+        ("Pooled", "0.1", "0"),
+    ]
     assert REQUIRED <= set(rows[0]) == set(COLUMNS)
 
 
@@ -68,7 +86,9 @@ def test_an_average_is_over_the_proportions_run(tmp_path):
     assert made.average("Ours", [0.1, 0.5], "mAP") == expected
     assert made.average("KGGR", [0.1, 0.5], "mAP") is None, "a missing proportion leaves no average"
     made.add(line("SSGRL", 0.1, 1, 47.0))
-    assert made.average("SSGRL", [0.1, 0.5], "mAP") == Number((46 + 59) / 2), "no deviation where the seeds differ"
+    assert made.average("SSGRL", [0.1, 0.5], "mAP") == Number((46 + 59) / 2), (
+        "no deviation where the seeds differ"
+    )
 
 
 def test_common_keeps_what_all_rows_have(tmp_path):

@@ -14,10 +14,12 @@ TABLE = Table(
             ("my_data",),
             (("Ours ILRB fixed alpha", (Number(41.25), None)), ("SSGRL", (Number(-3.0, 0.26), Number(2.0)))),
         ),
-        Group(("paper",), (("SSGRL", (Number(1.0), Number(2.0))), ("Ours", (Number(1.04), Number(3.0)))), "none"),
+        Group(
+            ("paper",), (("SSGRL", (Number(1.0), Number(2.0))), ("Ours", (Number(1.04), Number(3.0)))), "none"
+        ),
     ),
     ("A note.",),
-)  # fmt: skip
+)
 
 
 def test_markdown():
@@ -45,7 +47,11 @@ def test_latex():
 
 
 def test_numbers_printed_alike_are_both_best_and_equal_columns_have_none():
-    lines = (("a", (Number(1.04), Number(5.0))), ("b", (Number(1.0), Number(5.0))), ("c", (Number(0.0), Number(5.0))))
+    lines = (
+        ("a", (Number(1.04), Number(5.0))),
+        ("b", (Number(1.0), Number(5.0))),
+        ("c", (Number(0.0), Number(5.0))),
+    )
     text = Table("t", "t", ("D", "M", "x", "y"), (Group(("d",), lines),)).to_markdown()
     assert re.findall(r"\*\*([\d.]+)\*\*", text) == ["1.0", "1.0"]
     smallest = Table("t", "t", ("D", "M", "x", "y"), (Group(("d",), lines, "smallest"),)).to_markdown()

@@ -28,7 +28,11 @@ SHOWN = """before => {
 def asked(page):
     """Wait for the photo and return (file name, label) of the question; None at the end."""
     until(page, SHOWN)
-    return (page.inner_text("#file"), page.inner_text("#question b")) if page.locator("#card").is_visible() else None
+    return (
+        (page.inner_text("#file"), page.inner_text("#question b"))
+        if page.locator("#card").is_visible()
+        else None
+    )
 
 
 def press(page, key):
@@ -46,7 +50,10 @@ def codes(desk):
     desk.saver.save()
     with desk.out.open(newline="", encoding="utf-8") as file:
         return {
-            (row["file_name"], name): row[name] for row in csv.DictReader(file) for name in row if name != "file_name"
+            (row["file_name"], name): row[name]
+            for row in csv.DictReader(file)
+            for name in row
+            if name != "file_name"
         }
 
 

@@ -13,14 +13,24 @@ HOME = "http://127.0.0.1:8000"
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory, squares_data):
-    """A run folder: one epoch of a tiny network, and a page that has everything inside, as the real report."""
+    """A run folder: one epoch of a tiny network, and a page that has everything inside, as the real
+    report.
+    """
     import sarb
 
     folder = tmp_path_factory.mktemp("runs") / "squares"
     sarb.fit(
-        squares_data.train, method="partial_bce", network="ssgrl", backbone="tiny", epochs=1, image_size=64,
-        batch_size=18, network_options={"dim": 16, "hidden": 8}, out=folder, progress=False,
-    )  # fmt: skip
+        squares_data.train,
+        method="partial_bce",
+        network="ssgrl",
+        backbone="tiny",
+        epochs=1,
+        image_size=64,
+        batch_size=18,
+        network_options={"dim": 16, "hidden": 8},
+        out=folder,
+        progress=False,
+    )
     (folder / "report.html").write_text(
         "<!doctype html><meta charset=utf-8><style>p{color:teal}</style><p id=said>figures</p>"
         '<img alt="" src="data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==">'
@@ -40,7 +50,9 @@ def recogniser(run):
 
 @pytest.fixture
 def gaps(squares, tmp_path):
-    """Folder ``mine`` with pictures and ``labels.csv`` (binary, '1.0', '0.0' and blanks): three of five are unknown."""
+    """Folder ``mine`` with pictures and ``labels.csv`` (binary, '1.0', '0.0' and blanks): three of five are
+    unknown.
+    """
     folder = tmp_path / "mine"
     folder.mkdir()
     with (squares / "labels.csv").open(newline="", encoding="utf-8") as file:
@@ -63,7 +75,12 @@ def open_review(recogniser, gaps):
     opened = []
 
     def opening(**options):
-        given = {"labels": str(gaps / "labels.csv"), "options": {"encoding": "binary"}, "out": None, **options}
+        given = {
+            "labels": str(gaps / "labels.csv"),
+            "options": {"encoding": "binary"},
+            "out": None,
+            **options,
+        }
         opened.append(open_desk(recogniser, **given))
         return opened[-1]
 

@@ -24,7 +24,9 @@ def test_labels_of_photos(plain, recogniser):
     (found,) = plain.post("/api/predict", files={"photos": ("red.jpg", given)}).json()
     scores = recogniser.model.predict([Image.open(io.BytesIO(given))])
     expected = dict(zip(scores.categories, scores.probabilities[0], strict=True))
-    assert {entry["label"]: entry["probability"] for entry in found["labels"]} == pytest.approx(expected, abs=1e-5)
+    assert {entry["label"]: entry["probability"] for entry in found["labels"]} == pytest.approx(
+        expected, abs=1e-5
+    )
     chances = [entry["probability"] for entry in found["labels"]]
     assert chances == sorted(chances, reverse=True)
     assert [entry["present"] for entry in found["labels"]] == [chance >= 0.5 for chance in chances]
@@ -35,7 +37,7 @@ def test_labels_of_photos(plain, recogniser):
 
 
 def test_a_run_with_a_calibration(run, recogniser, tmp_path):
-    from sarb.calibrate import Calibration
+    from sarb.labelling.calibration import Calibration
     from sarb.serve.recogniser import Recogniser
 
     names, size = recogniser.categories, len(recogniser.categories)
@@ -69,7 +71,9 @@ def test_a_broken_photo_among_good_ones(plain):
 
 def test_a_large_photo_is_shown_smaller(run, recogniser):
     with TestClient(create_app(run, recogniser), base_url=HOME) as client:
-        (found,) = client.post("/api/predict", files={"photos": ("big.png", photo((3000, 1500), "PNG"))}).json()
+        (found,) = client.post(
+            "/api/predict", files={"photos": ("big.png", photo((3000, 1500), "PNG"))}
+        ).json()
     assert (found["width"], found["height"]) == (3000, 1500)
     assert Image.open(io.BytesIO(base64.b64decode(found["preview"]))).size == (1024, 512)
 
@@ -84,7 +88,9 @@ def test_too_large_an_upload(plain):
             yield b"x" * 1000
         yield b"\r\n--cut--\r\n"
 
-    reply = plain.post("/api/predict", content=pieces(), headers={"content-type": "multipart/form-data; boundary=cut"})
+    reply = plain.post(
+        "/api/predict", content=pieces(), headers={"content-type": "multipart/form-data; boundary=cut"}
+    )
     assert reply.status_code == 413 and "at most" in reply.json()["detail"]
     many = [("photos", (f"{n}.jpg", b"")) for n in range(17)]
     assert plain.post("/api/predict", files=many).status_code == 413
@@ -93,7 +99,12 @@ def test_too_large_an_upload(plain):
 
 def test_what_is_served(plain, client):
     info = plain.get("/api/info").json()
-    assert (info["name"], info["review"], info["report"], len(info["categories"])) == ("squares", False, True, 5)
+    assert (info["name"], info["review"], info["report"], len(info["categories"])) == (
+        "squares",
+        False,
+        True,
+        5,
+    )
     assert client.get("/api/info").json()["review"]
     assert plain.post("/api/review/next", json={"who": "ann"}).status_code == 404
 
@@ -133,12 +144,24 @@ def test_the_report(plain, recogniser, tmp_path):
         assert client.get("/api/info").json()["report"] is False
 
 
-@pytest.mark.parametrize("path", [
-    "/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/app.py", "/static//etc/passwd",
-    "/api/images/../labels.csv",
-    "/api/images/labels.csv", "/api/images/-1", "/api/images/20", "/api/images/0/heat/5", "/api/images/0/heat/-1",
-    "/api/images/..%2f..%2fetc%2fpasswd", "/report/../config.json", "/config.json",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../app.py",
+        "/static/..%2fapp.py",
+        "/static/%2e%2e/app.py",
+        "/static//etc/passwd",
+        "/api/images/../labels.csv",
+        "/api/images/labels.csv",
+        "/api/images/-1",
+        "/api/images/20",
+        "/api/images/0/heat/5",
+        "/api/images/0/heat/-1",
+        "/api/images/..%2f..%2fetc%2fpasswd",
+        "/report/../config.json",
+        "/config.json",
+    ],
+)
 def test_no_file_by_its_name(client, path):
     assert client.get(path).status_code in (404, 422)
 
@@ -158,10 +181,18 @@ def test_a_picture_that_has_gone(client, desk):
     assert reply.status_code == 422 and reply.json()["detail"].endswith(f"{name}: no such file")
 
 
-@pytest.mark.parametrize("headers", [
-    {"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:9000"}, {"origin": "file://"},
-    {"origin": "https://127.0.0.1:8000"}, {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:9000"},
+        {"origin": "file://"},
+        {"origin": "https://127.0.0.1:8000"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
 def test_other_origins_are_refused(client, desk, headers):
     (question,) = desk.next("ann", count=1)
     body = {"who": "ann", "question": question.id, "answer": "yes"}

@@ -16,7 +16,11 @@ def test_a_review_by_the_api(client, desk):
     reply = client.post(
         "/api/review/answer", json={"who": "ann", "count": 2, "question": first["id"], "answer": "no"}
     ).json()
-    assert reply["next"][0] == second and reply["progress"]["no"] == 1 and reply["progress"]["undo"] == first["id"]
+    assert (
+        reply["next"][0] == second
+        and reply["progress"]["no"] == 1
+        and reply["progress"]["undo"] == first["id"]
+    )
     text = client.get("/api/review/file")
     assert text.headers["content-disposition"] == 'attachment; filename="reviewed.csv"'
     (row,) = [line for line in text.text.splitlines() if line.startswith(first["file_name"])]
@@ -36,7 +40,13 @@ def test_clear_refusals(client, desk):
     assert reply.status_code == 409 and "reload" in reply.json()["detail"]
     reply = client.post("/api/review/next", json={"who": "ann", "category": "bleu"})
     assert reply.status_code == 400 and "Did you mean 'blue'" in reply.json()["detail"]
-    for wrong in ({}, {"who": ""}, {"who": "x" * 65}, {"who": "ann", "count": 0}, {"who": "ann", "count": 51}):
+    for wrong in (
+        {},
+        {"who": ""},
+        {"who": "x" * 65},
+        {"who": "ann", "count": 0},
+        {"who": "ann", "count": 51},
+    ):
         assert client.post("/api/review/next", json=wrong).status_code == 422
 
 
@@ -66,7 +76,9 @@ def test_the_table_cannot_be_written_but_no_answer_is_lost(client, desk, monkeyp
         assert client.post("/api/review/answer", json=body).is_success
         reply = client.get("/api/review/file")
         assert reply.status_code == 500 and reply.json()["detail"] == "read-only"
-        assert client.post("/api/review/next", json={"who": "ann"}).json()["progress"]["problem"] == "read-only"
+        assert (
+            client.post("/api/review/next", json={"who": "ann"}).json()["progress"]["problem"] == "read-only"
+        )
     assert desk.table.write == right
     assert client.get("/api/review/file").is_success
 
@@ -95,7 +107,9 @@ def test_two_clients_at_once(run, recogniser, desk):
     for part in data.splits.values():
         for row, name in enumerate(part.labels.paths):
             for column, label in enumerate(part.categories):
-                expected = {"yes": 1, "no": -1, None: part.labels.values[row, column]}[said.get((name, label))]
+                expected = {"yes": 1, "no": -1, None: part.labels.values[row, column]}[
+                    said.get((name, label))
+                ]
                 assert part.labels.values[row, column] == expected != 0
 
 
@@ -103,6 +117,8 @@ def test_closing_writes_the_table(run, recogniser, desk):
     with TestClient(create_app(run, recogniser, desk), base_url=HOME) as client:
         for _ in range(5):
             question = client.post("/api/review/next", json={"who": "ann", "count": 1}).json()["next"][0]
-            client.post("/api/review/answer", json={"who": "ann", "question": question["id"], "answer": "yes"})
+            client.post(
+                "/api/review/answer", json={"who": "ann", "question": question["id"], "answer": "yes"}
+            )
     blanks = sum(line.split(",").count("") for line in desk.out.read_text(encoding="utf-8").splitlines())
     assert blanks == 55

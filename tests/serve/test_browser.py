@@ -1,4 +1,6 @@
-"""The real page in a real browser (headless Chromium). Set SARB_SCREENSHOTS to a folder to keep pictures of it."""
+"""The real page in a real browser (headless Chromium). Set SARB_SCREENSHOTS to a folder to keep pictures of
+it.
+"""
 
 import re
 import shutil
@@ -11,7 +13,9 @@ pytest.importorskip("uvicorn", reason="needs the extra [serve]")
 
 from tests.serve.browser import asked, codes, keep, pixels, press, until  # noqa: E402
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
+)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this computer")
 KNOWN = 40  # of the 100 labels of the table
 QUIET = ("ERR_FAILED",)  # what a browser says about a cable that the test has pulled
@@ -44,7 +48,9 @@ def address(run, recogniser, desk):
 
 @pytest.fixture
 def tab(browser, address):
-    """Open tabs of separate people; at the end nothing may have been complained about or asked of anybody else."""
+    """Open tabs of separate people; at the end nothing may have been complained about or asked of anybody
+    else.
+    """
     contexts, complaints, requests = [], [], []
 
     def opening(part="", **options):
@@ -104,7 +110,10 @@ def test_a_dropped_photo(tab, gaps):
 
 def test_review_by_keyboard_undo_and_reload(tab, desk):
     page = tab("review")
-    given, keys = {}, {"y": "1.0", "n": "0.0", "s": "", "ArrowRight": "1.0", "ArrowLeft": "0.0", "ArrowDown": ""}
+    given, keys = (
+        {},
+        {"y": "1.0", "n": "0.0", "s": "", "ArrowRight": "1.0", "ArrowLeft": "0.0", "ArrowDown": ""},
+    )
     for key, code in keys.items():
         given[asked(page)] = code
         press(page, key)
@@ -186,11 +195,16 @@ def test_fast_fingers(tab, desk):
     api.expect(page.locator("#counts")).to_have_text(re.compile(r"^[3-8] answered, 0 skipped"))
     api.expect(page.locator("#saved")).to_contain_text("Saved.")
     done = int(page.inner_text("#counts").split()[0])
-    assert desk.progress()["yes"] + desk.progress()["no"] == done and abs(desk.progress()["yes"] - done / 2) <= 1
+    assert (
+        desk.progress()["yes"] + desk.progress()["no"] == done and abs(desk.progress()["yes"] - done / 2) <= 1
+    )
 
 
 def test_answers_wait_for_a_server_that_cannot_be_reached(tab, desk):
-    page, down = tab("try"), []  # the route is there before the first question: a late one may let a request through
+    page, down = (
+        tab("try"),
+        [],
+    )  # the route is there before the first question: a late one may let a request through
     page.route("**/api/**", lambda route: route.abort() if down else route.continue_())
     page.goto("/#review")
     place = asked(page)
@@ -227,7 +241,9 @@ def test_a_reply_that_was_lost_is_not_done_twice(tab, desk, key, path):
             lost.append(route.fetch().status)  # the server has it, the page does not know
             route.abort()
 
-    page.route(f"**/api/review/{path}", lose)  # long before it is needed: a late one may let a request through
+    page.route(
+        f"**/api/review/{path}", lose
+    )  # long before it is needed: a late one may let a request through
     page.goto("/#review")
     for _ in range(3):
         asked(page)
@@ -250,9 +266,13 @@ def test_the_report(tab):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone(tab, desk, gaps, scheme):
     page = tab(
-        "review", viewport={"width": 360, "height": 740}, is_mobile=True, has_touch=True, device_scale_factor=2,
+        "review",
+        viewport={"width": 360, "height": 740},
+        is_mobile=True,
+        has_touch=True,
+        device_scale_factor=2,
         color_scheme=scheme,
-    )  # fmt: skip
+    )
     asked(page)
     keep(page, f"phone-review-{scheme}")
     for name in ("yes", "no", "skip", "undo"):
@@ -279,6 +299,8 @@ def test_focus_can_be_seen(tab):
     for _ in range(11):
         page.keyboard.press("Tab")
         seen.append(page.evaluate(place))
-    seen = [(name, style) for tag, name, style in seen if tag != "BODY"]  # behind the last and before the first
+    seen = [
+        (name, style) for tag, name, style in seen if tag != "BODY"
+    ]  # behind the last and before the first
     assert {"yes", "no", "skip", "category", "heat"} <= {name for name, _ in seen} and len(seen) >= 10
     assert {style for _, style in seen} == {"solid"}

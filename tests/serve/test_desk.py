@@ -52,12 +52,17 @@ def test_the_users_encoding_spelling_order_and_splits(open_review, gaps):
     (question,) = desk.next("ann", count=1)
     desk.answer("ann", question.id, "yes")
     desk.saver.save()
-    own, new = ((gaps / name).read_text(encoding="utf-8").splitlines() for name in ("labels.csv", "reviewed.csv"))
+    own, new = (
+        (gaps / name).read_text(encoding="utf-8").splitlines() for name in ("labels.csv", "reviewed.csv")
+    )
     changed = [(a, b) for a, b in zip(own, new, strict=True) if a != b]
     assert len(changed) == 1
     assert changed[0][1].count("1.0") == changed[0][0].count("1.0") + 1
     first, second = (sarb.load(gaps / name, encoding="binary") for name in ("labels.csv", "reviewed.csv"))
-    assert first.train.labels.paths == second.train.labels.paths and first.test.labels.paths == second.test.labels.paths
+    assert (
+        first.train.labels.paths == second.train.labels.paths
+        and first.test.labels.paths == second.test.labels.paths
+    )
 
 
 def test_the_most_valuable_first_and_by_category(open_review):
@@ -178,7 +183,8 @@ def test_known_labels_are_never_changed(open_review, gaps):
 
 
 @pytest.mark.parametrize(
-    "ident", ["", "0-0", "0-0-0123456789", "999-0-0123456789", "-1-0-x", "0-99-x", "²-0-x", "../../etc/passwd"]
+    "ident",
+    ["", "0-0", "0-0-0123456789", "999-0-0123456789", "-1-0-x", "0-99-x", "²-0-x", "../../etc/passwd"],
 )
 def test_a_question_that_is_none(open_review, ident):
     with pytest.raises(StaleError):
@@ -208,7 +214,9 @@ def test_answers_given_as_labels(open_review, gaps):
     desk = open_review()
     desk.answer("ann", desk.next("ann")[0].id, "yes")
     desk.close()
-    with pytest.raises(SarbError, match=r"reviewed\.csv: this is the source itself.*your answers are taken up"):
+    with pytest.raises(
+        SarbError, match=r"reviewed\.csv: this is the source itself.*your answers are taken up"
+    ):
         open_review(labels=str(gaps / "reviewed.csv"))
     assert open_review().progress()["yes"] == 1
 
@@ -270,7 +278,9 @@ def test_eight_people_at_once_lose_no_answer(open_review):
         thread.join()
     assert len(said) == 60 and Counter(map(len, said.values())) == {1: 60}
     result = stored(desk)
-    assert {place: ANSWERS[answers[0]] for place, answers in said.items()} == {place: result[place] for place in said}
+    assert {place: ANSWERS[answers[0]] for place, answers in said.items()} == {
+        place: result[place] for place in said
+    }
     assert desk.progress()["open"] == 0
 
 

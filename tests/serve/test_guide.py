@@ -3,7 +3,7 @@
 import re
 
 from sarb.serve.app import STATIC, create_app
-from tests.documentation import ROOT, blocks, commands, parse
+from tests.documentation.tools import ROOT, blocks, commands, parse
 
 PAGE = ROOT / "docs" / "serve.md"
 
@@ -27,4 +27,7 @@ def test_its_keys_are_those_of_the_page():
     rows = re.findall(r"^\| `(\w)` or (.) \| (\w+)", PAGE.read_text(encoding="utf-8"), re.M)
     assert len(rows) == 4
     for key, arrow, meaning in rows:
-        assert f'{key.lower()}: "{words[meaning]}"' in script and f'{arrows[arrow]}: "{words[meaning]}"' in script
+        assert (
+            f'{key.lower()}: "{words[meaning]}"' in script
+            and f'{arrows[arrow]}: "{words[meaning]}"' in script
+        )

@@ -1,9 +1,9 @@
 import numpy as np
 
+from sarb.labelling.suggestion import suggest
 from sarb.labels import LabelMatrix
 from sarb.scores import Scores
 from sarb.serve.order import order
-from sarb.suggest import suggest
 
 RANDOM = np.random.RandomState(0)
 LABELS = LabelMatrix(RANDOM.randint(-1, 2, (8, 4)), list("abcd"), [f"{n}.jpg" for n in range(8)])
@@ -18,7 +18,9 @@ def test_every_unknown_entry_once_and_no_known_one():
 def test_suggestions_first_the_rest_by_uncertainty():
     places, reasons = order(SCORES, LABELS, budget=5)
     asked = suggest(SCORES, LABELS, 5)
-    assert places[:5].tolist() == [row * 4 + column for row, column in zip(asked.row, asked.column, strict=True)]
+    assert places[:5].tolist() == [
+        row * 4 + column for row, column in zip(asked.row, asked.column, strict=True)
+    ]
     assert [reasons[place] for place in places[:5].tolist()] == [ask.reason for ask in asked.questions]
     doubt = np.abs(SCORES.probabilities.ravel()[places[5:]] - 0.5)
     assert len(doubt) > 3 and (np.diff(doubt) >= 0).all()

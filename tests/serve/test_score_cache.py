@@ -49,7 +49,9 @@ def test_the_second_start_scores_nothing_and_says_the_same(starts, gaps):
 def test_changed_and_new_photos_are_scored_again(starts, gaps, recogniser):
     names = sorted(path.name for path in gaps.glob("*.jpg"))
     table, broken = (gaps / "labels.csv").read_text(), (gaps / "03.jpg").read_bytes()
-    (gaps / "labels.csv").write_text("".join(line for line in table.splitlines(True) if not line.startswith("07")))
+    (gaps / "labels.csv").write_text(
+        "".join(line for line in table.splitlines(True) if not line.startswith("07"))
+    )
     (gaps / "03.jpg").write_bytes(b"no picture")
     starts()
     (gaps / "labels.csv").write_text(table)
@@ -89,7 +91,9 @@ def test_a_damaged_file_is_not_used(damage, starts, gaps, recogniser):
     cache = ScoreCache(recogniser.model, gaps / "reviewed.csv", files)
     content = cache.file.read_bytes()
     if damage == "pickle":
-        np.savez(cache.file, logits=np.array([{}], object), marks=np.zeros((1, 2)), paths=np.zeros(1, np.uint8))
+        np.savez(
+            cache.file, logits=np.array([{}], object), marks=np.zeros((1, 2)), paths=np.zeros(1, np.uint8)
+        )
     elif damage == "shape":
         np.savez(cache.file, logits=np.zeros((3, 5)), marks=np.zeros((3, 2)), paths=np.zeros(1, np.uint8))
     else:
@@ -117,7 +121,9 @@ def test_names_of_all_kinds(recogniser, tmp_path):
     assert np.array_equal(found[1:], logits[2::-1]) and not found[0].any()
 
 
-def test_a_review_with_a_calibration_keeps_the_networks_own_scores(starts, gaps, run, recogniser, monkeypatch):
+def test_a_review_with_a_calibration_keeps_the_networks_own_scores(
+    starts, gaps, run, recogniser, monkeypatch
+):
     before = starts()[1]
     own = Recogniser(sarb.load_model(run), run)
     assert fingerprint(own.model) == fingerprint(recogniser.model)
@@ -126,4 +132,6 @@ def test_a_review_with_a_calibration_keeps_the_networks_own_scores(starts, gaps,
     monkeypatch.setattr(recogniser, "calibration", made)
     scored, after = starts()
     assert scored == []
-    np.testing.assert_allclose(np.log(after / (1 - after)), 2 * np.log(before / (1 - before)), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        np.log(after / (1 - after)), 2 * np.log(before / (1 - before)), rtol=1e-4, atol=1e-6
+    )

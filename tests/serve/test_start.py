@@ -16,14 +16,14 @@ import pytest
 import sarb
 from sarb.errors import SarbError
 from sarb.serve.start import listen
-from tests.documentation import run as command
+from tests.documentation.tools import run as command
 
 
 class Server:
     """``sarb serve`` in a process of its own."""
 
     def __init__(self, *words):
-        line = [sys.executable, "-m", "sarb.cli", "serve", *map(str, words), "--port", "0"]
+        line = [sys.executable, "-m", "sarb.cli.app", "serve", *map(str, words), "--port", "0"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment)
         self.said = []
@@ -55,7 +55,10 @@ class Server:
 def cells(path):
     with path.open(newline="", encoding="utf-8") as file:
         return {
-            (row["file_name"], name): row[name] for row in csv.DictReader(file) for name in row if name != "file_name"
+            (row["file_name"], name): row[name]
+            for row in csv.DictReader(file)
+            for name in row
+            if name != "file_name"
         }
 
 
@@ -63,7 +66,11 @@ def test_killed_without_warning_and_started_again(run, gaps):
     words = (run, "--labels", gaps / "labels.csv", "-o", "encoding=binary")
     server = Server(*words)
     try:
-        given = {server.answer("ann", word): code for word, code in (("yes", "1.0"), ("no", "0.0")) for _ in range(5)}
+        given = {
+            server.answer("ann", word): code
+            for word, code in (("yes", "1.0"), ("no", "0.0"))
+            for _ in range(5)
+        }
     finally:
         assert server.end(signal.SIGKILL) == -signal.SIGKILL
     assert answered(gaps) == given and len(given) == 10
@@ -91,7 +98,9 @@ def test_ctrl_c_and_no_review(run):
     with urllib.request.urlopen(f"{server.address}/api/info", timeout=60) as reply:
         assert json.load(reply)["review"] is False
     with pytest.raises(urllib.error.HTTPError, match="403"):
-        request = urllib.request.Request(f"{server.address}/api/predict", b"", {"Origin": "http://evil.example"})
+        request = urllib.request.Request(
+            f"{server.address}/api/predict", b"", {"Origin": "http://evil.example"}
+        )
         urllib.request.urlopen(request, timeout=60)
     assert server.end(signal.SIGINT) == 130
     assert not any("Traceback" in line or "epoch" in line for line in server.said)
@@ -100,7 +109,9 @@ def test_ctrl_c_and_no_review(run):
 def test_a_port_in_use():
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(SarbError, match=rf"port {port} \(Address already in use\); choose another with --port"):
+        with pytest.raises(
+            SarbError, match=rf"port {port} \(Address already in use\); choose another with --port"
+        ):
             listen("127.0.0.1", port)
 
 
@@ -114,13 +125,16 @@ def test_only_this_computer_by_default():
         assert made.getsockname()[0] == "127.0.0.1" and made.family == socket.AF_INET
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["{folder}"], "not a run or model folder"),
-    (["{folder}/none"], "no such run"),
-    (["{folder}", "--out", "x.csv"], "add --labels"),
-    (["{folder}", "-o", "encoding=binary"], "add --labels"),
-    (["{folder}", "--port", "70000"], ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["{folder}"], "not a run or model folder"),
+        (["{folder}/none"], "no such run"),
+        (["{folder}", "--out", "x.csv"], "add --labels"),
+        (["{folder}", "-o", "encoding=binary"], "add --labels"),
+        (["{folder}", "--port", "70000"], ""),
+    ],
+)
 def test_one_clear_line(words, said, tmp_path, monkeypatch, capsys):
     line = ["sarb", "serve", *(word.format(folder=tmp_path) for word in words)]
     line += [] if "--port" in words else ["--port", "0"]

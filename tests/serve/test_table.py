@@ -25,7 +25,9 @@ def rewritten(folder, name, codes):
         writer = csv.writer(file, delimiter="\t" if name.endswith("tsv") else ",")
         writer.writerow([head[0], "split", *head[1:]])
         for number, row in enumerate(rows):
-            writer.writerow([row[0], ("train", "valid", "test")[number % 3], *(codes[code] for code in row[1:])])
+            writer.writerow(
+                [row[0], ("train", "valid", "test")[number % 3], *(codes[code] for code in row[1:])]
+            )
     return folder / name
 
 
@@ -68,7 +70,9 @@ def test_a_list_of_labels(open_review, gaps):
     question = desk.next("ann", count=1)[0]
     desk.answer("ann", question.id, "no")
     desk.close()
-    labels = np.concatenate([part.labels.values for part in sarb.load(desk.out, **desk.reading).splits.values()])
+    labels = np.concatenate(
+        [part.labels.values for part in sarb.load(desk.out, **desk.reading).splits.values()]
+    )
     assert (labels == -1).sum() == 1
     again = open_review(labels=source, options=options)
     assert again.progress()["no"] == 1

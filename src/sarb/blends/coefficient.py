@@ -1,8 +1,8 @@
 """The blending coefficients α and β: learnable or fixed, one for all categories or one for each.
 
 The coefficient is stored as it is and clamped, not as the logit of a sigmoid: it starts exactly at the number
-asked for, its learning rate reads as "change of α per step" everywhere (a sigmoid divides it by four or more),
-and the saved state shows the number itself.
+asked for, its learning rate reads as "change of α per step" everywhere (a sigmoid divides it by four or
+more), and the saved state shows the number itself.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from torch import Tensor, nn
 
 from sarb.errors import ConfigError
 
-#: α and β stay in [EPSILON, 1 − EPSILON]: at 1 a blend would hold nothing of the partner and its target 1−α = 0
-#: would be a plain negative, at 0 it would hold nothing of the image itself
+#: α and β stay in [EPSILON, 1 − EPSILON]: at 1 a blend would hold nothing of the partner and its target 1−α
+#: = 0 would be a plain negative, at 0 it would hold nothing of the image itself
 EPSILON = 0.01
 
 
-def add_coefficient(module: nn.Module, name: str, start: float, learnable: bool, categories: int | None) -> None:
-    """Register ``module.name``, () or (categories,): a parameter if learnable, else a buffer of the same state key."""
+def add_coefficient(
+    module: nn.Module, name: str, start: float, learnable: bool, categories: int | None
+) -> None:
+    """Register ``module.name``, () or (categories,): a parameter if learnable, else a buffer of the same
+    state key.
+    """
     if not EPSILON <= start <= 1 - EPSILON:
         raise ConfigError([f"{name} must lie between {EPSILON} and {1 - EPSILON}, got {start}"])
     value = torch.full(() if categories is None else (categories,), float(start))
@@ -31,7 +35,8 @@ def add_coefficient(module: nn.Module, name: str, start: float, learnable: bool,
 def bounded(coefficient: Tensor) -> Tensor:
     """Return the coefficient inside its interval, with the gradient of the identity.
 
-    A plain clamp has no gradient outside the interval, so one step too far would freeze the coefficient for good.
+    A plain clamp has no gradient outside the interval, so one step too far would freeze the coefficient for
+    good.
     """
     return coefficient + (coefficient.clamp(EPSILON, 1 - EPSILON) - coefficient).detach()
 

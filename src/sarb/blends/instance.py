@@ -10,7 +10,8 @@ from sarb.labels import Targets
 
 
 class InstanceBlend(nn.Module):
-    """Eq. 3–4, where category c is unknown in image n and present in its partner m; all else passes untouched.
+    """Eq. 3–4, where category c is unknown in image n and present in its partner m; all else passes
+    untouched.
 
         f̂_nc = α f_nc + (1 − α) f_mc        ŷ_nc = 1 − α, with its own weight
 
@@ -40,11 +41,14 @@ class InstanceBlend(nn.Module):
     ) -> None:
         super().__init__()
         add_coefficient(self, "alpha", alpha, learnable, per_category)
-        self.detach_label, self.weight = detach_label, weight
+        self.detach_label = detach_label
+        self.weight = weight
         self.chosen = torch.zeros(0, 0, dtype=torch.bool)
 
     def forward(self, reps: Tensor, targets: Targets, partner: Tensor) -> tuple[Tensor, Targets]:
-        """Blend representations (B, C, D) and targets (B, C) with those of image ``partner[n]``, (B,) integers."""
+        """Blend representations (B, C, D) and targets (B, C) with those of image ``partner[n]``, (B,)
+        integers.
+        """
         value, weight = targets
         partner = partner.to(reps.device)
         chosen = (weight == 0) & targets.present[partner]
@@ -54,7 +58,9 @@ class InstanceBlend(nn.Module):
         soft = 1 - (alpha.detach() if self.detach_label else alpha)
         return (
             torch.where(chosen[..., None], blended.to(reps.dtype), reps),
-            Targets(torch.where(chosen, soft.to(value.dtype), value), weight.masked_fill(chosen, self.weight)),
+            Targets(
+                torch.where(chosen, soft.to(value.dtype), value), weight.masked_fill(chosen, self.weight)
+            ),
         )
 
     @property
@@ -70,8 +76,9 @@ class InstanceBlend(nn.Module):
 def random_partner(batch: int, generator: torch.Generator | None = None) -> Tensor:
     """Give each of ``batch`` images another one, (B,): a random permutation without fixed points.
 
-    The images are put on a circle in random order and each takes its neighbour, so every other image is equally
-    likely. A single image gets itself, and then nothing is blended: no entry is both unknown and present.
+    The images are put on a circle in random order and each takes its neighbour, so every other image is
+    equally likely. A single image gets itself, and then nothing is blended: no entry is both unknown and
+    present.
     """
     order = torch.randperm(batch, generator=generator)
     partner = torch.empty_like(order)

@@ -1,7 +1,9 @@
-"""K-means for prototypes: the categories in padded batches, seeded, safe for few or equal points, memory bounded.
+"""K-means for prototypes: the categories in padded batches, seeded, safe for few or equal points, memory
+bounded.
 
-A step of Lloyd's algorithm with K = 10 reads every point twice and computes almost nothing, so wide points are first
-sketched into a few dimensions: seeding, restarts and most steps see the sketch, the last few steps the points.
+A step of Lloyd's algorithm with K = 10 reads every point twice and computes almost nothing, so wide points
+are first sketched into a few dimensions: seeding, restarts and most steps see the sketch, the last few steps
+the points.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from torch import Tensor
 
 from sarb.errors import SarbError
 
-#: most numbers in a padded batch of points (a quarter of a gigabyte in float32); a larger category comes alone
+#: most numbers in a padded batch of points (a quarter of a gigabyte in float32); a larger category comes
+#: alone
 CHUNK = 2**26
 #: dimensions of the sketch of wide points
 SKETCH = 32
@@ -26,7 +29,9 @@ COARSE = 10
 
 
 class Clusters(NamedTuple):
-    """Result of :func:`kmeans`: ``centers`` (K', D), ``assignment`` (M,) integers, ``inertia`` Σ |x − center|²."""
+    """Result of :func:`kmeans`: ``centers`` (K', D), ``assignment`` (M,) integers, ``inertia`` Σ |x −
+    center|².
+    """
 
     centers: Tensor
     assignment: Tensor
@@ -34,7 +39,9 @@ class Clusters(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Points (G, M, D) of G groups around their mean; ``valid`` (G, M) tells them from padding; ``squares`` |x|²."""
+    """Points (G, M, D) of G groups around their mean; ``valid`` (G, M) tells them from padding; ``squares``
+    |x|².
+    """
 
     points: Tensor
     valid: Tensor
@@ -62,8 +69,9 @@ def kmeans(
 ) -> Clusters:
     """Cluster points (M, D): Lloyd's algorithm from greedy k-means++ seeds, the best of several restarts.
 
-    Gives K' = min(clusters, number of distinct points) clusters, none for no points. Points closer than rounding
-    can tell apart are one point. A batch of one of :func:`kmeans_by_owner`, where the arguments are described.
+    Gives K' = min(clusters, number of distinct points) clusters, none for no points. Points closer than
+    rounding can tell apart are one point. A batch of one of :func:`kmeans_by_owner`, where the arguments are
+    described.
     """
     owner = torch.zeros(len(points), dtype=torch.long, device=points.device)
     centers, counts = kmeans_by_owner(points, owner, 1, clusters, generator, iterations, restarts, tolerance)
@@ -88,11 +96,13 @@ def kmeans_by_owner(
     restarts: int = 3,
     tolerance: float = 1e-4,
 ) -> tuple[Tensor, Tensor]:
-    """Cluster the points of every group on their own, all groups at once: centers (C, K, D) and their number (C,).
+    """Cluster the points of every group on their own, all groups at once: centers (C, K, D) and their number
+    (C,).
 
-    Groups of similar size share a padded batch of at most ``CHUNK`` numbers, so the memory beside the points is
-    below half a gigabyte in float32, or about twice the largest group if that is more. Rows from the number of a
-    group on are 0. What is drawn for a group depends on the generator and its place alone, not on the other points.
+    Groups of similar size share a padded batch of at most ``CHUNK`` numbers, so the memory beside the points
+    is below half a gigabyte in float32, or about twice the largest group if that is more. Rows from the
+    number of a group on are 0. What is drawn for a group depends on the generator and its place alone, not
+    on the other points.
 
     Args:
         points: (M, D), any device; half precision is clustered in float32.
@@ -102,8 +112,10 @@ def kmeans_by_owner(
         generator: CPU generator of the seeds; the global one by default.
         iterations: most steps of one run; it stops as soon as no point changes its cluster.
         restarts: runs of each group; the one of least inertia counts. Above ``SKETCH`` dimensions they
-            are judged after two steps on a sketch of the points, and the winner alone goes on, at last with the points.
-        tolerance: stop as well when a step lowers the inertia by less than this share. 0 runs to the very end.
+            are judged after two steps on a sketch of the points, and the winner alone goes on, at last with
+            the points.
+        tolerance: stop as well when a step lowers the inertia by less than this share. 0 runs to the very
+            end.
     """
     dtype = torch.float32 if points.dtype in (torch.float16, torch.bfloat16) else points.dtype
     centers = points.new_zeros(groups, max(0, clusters), points.shape[1], dtype=dtype)
@@ -113,7 +125,9 @@ def kmeans_by_owner(
     restarts = max(1, restarts)
     shape = (restarts, groups, clusters, 2 + int(math.log(clusters)))
     draws = torch.rand(shape, generator=generator, dtype=torch.float64).transpose(0, 1).to(points.device)
-    basis = torch.randn(points.shape[1], min(SKETCH, points.shape[1]), generator=generator).to(points.device, dtype)
+    basis = torch.randn(points.shape[1], min(SKETCH, points.shape[1]), generator=generator).to(
+        points.device, dtype
+    )
     chunks = list(_chunks(owner, groups, max(points.shape[1], 2 * SKETCH)))
     # Fresh memory costs as much as the copy into it, so all chunks share one piece.
     space = points.new_empty(max(rows.numel() for _, rows, _ in chunks), points.shape[1])
@@ -131,8 +145,13 @@ def kmeans_by_owner(
 
 
 def squared_distances(points: Tensor, centers: Tensor) -> Tensor:
-    """|x − c|² of points (…, M, D) and centers (…, K, D), as (…, M, K); exactly 0 where rounding could make it up."""
-    scale = torch.linalg.vector_norm(points, dim=-1, keepdim=True).square() + centers.square().sum(-1)[..., None, :]
+    """|x − c|² of points (…, M, D) and centers (…, K, D), as (…, M, K); exactly 0 where rounding could make
+    it up.
+    """
+    scale = (
+        torch.linalg.vector_norm(points, dim=-1, keepdim=True).square()
+        + centers.square().sum(-1)[..., None, :]
+    )
     return _rounded(scale - 2 * points @ centers.transpose(-1, -2), scale)
 
 
@@ -141,9 +160,13 @@ def _rounded(squared: Tensor, scale: Tensor) -> Tensor:
 
 
 def _chunks(owner: Tensor, groups: int, width: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yield groups (G,) of similar size, the rows (G, M) of their points and which of these are no padding (G, M)."""
-    order, sizes = owner.argsort(stable=True), owner.bincount(minlength=groups)
-    starts, by_size = sizes.cumsum(0) - sizes, sizes.argsort(descending=True, stable=True)
+    """Yield groups (G,) of similar size, the rows (G, M) of their points and which of these are no padding
+    (G, M).
+    """
+    order = owner.argsort(stable=True)
+    sizes = owner.bincount(minlength=groups)
+    starts = sizes.cumsum(0) - sizes
+    by_size = sizes.argsort(descending=True, stable=True)
     by_size = by_size[sizes[by_size] > 0]
     ordered = sizes[by_size].tolist()
     first = 0
@@ -172,7 +195,9 @@ def _center(points: Tensor, valid: Tensor) -> Tensor:
     return middle
 
 
-def _cluster(batch: Batch, draws: Tensor, basis: Tensor, iterations: int, tolerance: float) -> tuple[Tensor, Tensor]:
+def _cluster(
+    batch: Batch, draws: Tensor, basis: Tensor, iterations: int, tolerance: float
+) -> tuple[Tensor, Tensor]:
     """Return centers (G, K, D) and which of them exist (G, K)."""
     wide = batch.points.shape[2] > basis.shape[1]
     sketch = _sketch(batch, basis) if wide else batch
@@ -180,8 +205,11 @@ def _cluster(batch: Batch, draws: Tensor, basis: Tensor, iterations: int, tolera
     owner = _assign(sketch, centers, used)
     # On the sketch, two steps tell which restart is worth going on with.
     centers, owner, inertia = _lloyd(sketch, owner, used, 1 if wide else iterations, tolerance)
-    every, best = torch.arange(len(inertia), device=inertia.device), inertia.argmin(1)
-    centers, owner, used = centers[every, best][:, None], owner[every, :, best][..., None], used[every, best][:, None]
+    every = torch.arange(len(inertia), device=inertia.device)
+    best = inertia.argmin(1)
+    centers = centers[every, best][:, None]
+    owner = owner[every, :, best][..., None]
+    used = used[every, best][:, None]
     if wide:
         # The points themselves have the last word, so the sketch need not be exact.
         owner = _lloyd(sketch, owner, used, iterations, COARSE * tolerance)[1]
@@ -190,19 +218,22 @@ def _cluster(batch: Batch, draws: Tensor, basis: Tensor, iterations: int, tolera
 
 
 def _sketch(batch: Batch, basis: Tensor) -> Batch:
-    """Project the points of each group on roughly their own leading directions: one step of subspace iteration.
+    """Project the points of each group on roughly their own leading directions: one step of subspace
+    iteration.
 
     A sample of the points finds the directions well enough.
     """
     step = -(-batch.valid.shape[1] // SAMPLE)
-    sample, valid = batch.points[:, ::step].contiguous(), batch.valid[:, ::step, None]
+    sample = batch.points[:, ::step].contiguous()
+    valid = batch.valid[:, ::step, None]
     leading = torch.bmm((sample @ basis * valid).transpose(1, 2), sample)
     directions = torch.linalg.qr(leading.transpose(1, 2)).Q
     return Batch.of(torch.bmm(batch.points, directions), batch.valid)
 
 
 def _seed(batch: Batch, draws: Tensor) -> tuple[Tensor, Tensor]:
-    """Greedy k-means++: draw each next center with probability ∝ squared distance, keep the best of a few draws.
+    """Greedy k-means++: draw each next center with probability ∝ squared distance, keep the best of a few
+    draws.
 
     Args:
         batch: G groups.
@@ -212,7 +243,8 @@ def _seed(batch: Batch, draws: Tensor) -> tuple[Tensor, Tensor]:
         centers (G, R, K, D) and which of them exist (G, R, K): a center on top of another one does not.
     """
     groups, restarts, clusters, _ = draws.shape
-    every, sizes = torch.arange(groups, device=draws.device)[:, None, None], batch.valid.sum(1)[:, None, None]
+    every = torch.arange(groups, device=draws.device)[:, None, None]
+    sizes = batch.valid.sum(1)[:, None, None]
     chosen = torch.zeros(groups, restarts, clusters, dtype=torch.long, device=draws.device)
     used = torch.ones_like(chosen, dtype=torch.bool)
     nearest = batch.valid[:, None].expand(-1, restarts, -1).double()
@@ -230,7 +262,9 @@ def _seed(batch: Batch, draws: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _distances_to(batch: Batch, centers: Tensor) -> Tensor:
-    """|x − c|² of centers (G, R, T, D), as (G, R, T, M), 0 for padding and where rounding could have made it up."""
+    """|x − c|² of centers (G, R, T, D), as (G, R, T, M), 0 for padding and where rounding could have made it
+    up.
+    """
     flat = centers.flatten(1, 2)
     scale = batch.squares[:, None] + flat.square().sum(2, keepdim=True)
     squared = torch.baddbmm(scale, flat, batch.points.transpose(1, 2), alpha=-2)
@@ -250,7 +284,11 @@ def _means(batch: Batch, owner: Tensor, used: Tensor) -> tuple[Tensor, Tensor]:
 
     An empty cluster moves to the farthest point, which can only lower the inertia.
     """
-    member = (owner[..., None] == torch.arange(used.shape[2], device=owner.device)).flatten(2).to(batch.points.dtype)
+    member = (
+        (owner[..., None] == torch.arange(used.shape[2], device=owner.device))
+        .flatten(2)
+        .to(batch.points.dtype)
+    )
     sizes = member.sum(1).view_as(used)
     sums = torch.bmm(member.transpose(1, 2), batch.points).view(*used.shape, -1)
     means = sums / sizes.clamp_min(1)[..., None]
@@ -277,23 +315,29 @@ def _reseed(batch: Batch, owner: Tensor, means: Tensor, empty: Tensor) -> None:
 def _lloyd(
     batch: Batch, owner: Tensor, used: Tensor, iterations: int, tolerance: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run Lloyd's algorithm from assignments (G, M, R): centers (G, R, K, D), their assignments and inertia (G, R)."""
+    """Run Lloyd's algorithm from assignments (G, M, R): centers (G, R, K, D), their assignments and inertia
+    (G, R).
+    """
     centers, inertia = _means(batch, owner, used)
-    owners, places = owner.clone(), torch.arange(len(used), device=used.device)
+    owners = owner.clone()
+    places = torch.arange(len(used), device=used.device)
     for _ in range(iterations):
-        before, here = owners[places], used[places]
+        before = owners[places]
+        here = used[places]
         owner = _assign(batch, centers[places], here)
         moving = (owner != before).any(1)
         if not bool(moving.any()):
             break
         means, lower = _means(batch, owner, here)
         gain = inertia[places] - lower
-        owners[places], inertia[places] = owner, lower
+        owners[places] = owner
+        inertia[places] = lower
         centers[places] = means
         going = (moving & ((tolerance <= 0) | (gain >= tolerance * lower))).any(1)
         # A copy costs about a step, so the finished groups leave when they are half of the batch.
         if 2 * int(going.sum()) <= len(going):
-            batch, places = batch.take(going), places[going]
+            batch = batch.take(going)
+            places = places[going]
         if len(places) == 0:
             break
     return centers, owners, inertia

@@ -1,8 +1,9 @@
 """Position-wise mixing of whole images or whole maps (Zhang et al. 2018): the blend of IP-Mixup and FM-Mixup.
 
-The two differ only in what they mix, pixels (B, 3, S, S) or grid features (B, D, H, W), so they share this file.
-Unlike ILRB and PLRB this blend returns no targets: a mixed image has two sets of labels, each with its own unknown
-entries and its own share in the loss, and averaging −1, 0 and +1 would make numbers that mean nothing.
+The two differ only in what they mix, pixels (B, 3, S, S) or grid features (B, D, H, W), so they share this
+file. Unlike ILRB and PLRB this blend returns no targets: a mixed image has two sets of labels, each with its
+own unknown entries and its own share in the loss, and averaging −1, 0 and +1 would make numbers that mean
+nothing.
 """
 
 from __future__ import annotations

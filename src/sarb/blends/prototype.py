@@ -15,8 +15,9 @@ class PrototypeBlend(nn.Module):
 
         f̃_nc = β f_nc + (1 − β) p_ck        ỹ_nc = 1 − β, with its own weight
 
-    c is uniform over the unknown categories that have prototypes, k uniform over the prototypes of c, both drawn
-    per image. An image without such a category passes untouched. Before the first :meth:`fit` that is every image.
+    c is uniform over the unknown categories that have prototypes, k uniform over the prototypes of c, both
+    drawn per image. An image without such a category passes untouched. Before the first :meth:`fit` that is
+    every image.
 
     Args:
         categories: C.
@@ -54,7 +55,8 @@ class PrototypeBlend(nn.Module):
         add_coefficient(self, "beta", beta, learnable, categories if per_category else None)
         self.register_buffer("centers", torch.zeros(categories, prototypes, dim))
         self.register_buffer("counts", torch.zeros(categories, dtype=torch.long))
-        self.detach_label, self.weight = detach_label, weight
+        self.detach_label = detach_label
+        self.weight = weight
         self.chosen = torch.zeros(0, 0, dtype=torch.bool)
 
     @torch.no_grad()
@@ -67,7 +69,9 @@ class PrototypeBlend(nn.Module):
             generator: CPU generator of the k-means seeds; the global one by default.
         """
         if features.shape != (len(owner), self.centers.shape[2]):
-            raise ValueError(f"expected features ({len(owner)}, {self.centers.shape[2]}), got {tuple(features.shape)}")
+            raise ValueError(
+                f"expected features ({len(owner)}, {self.centers.shape[2]}), got {tuple(features.shape)}"
+            )
         categories, prototypes, _ = self.centers.shape
         owner = owner.to(features.device)
         # Two restarts are as good as three to a tenth of a percent of inertia, and a tenth faster.
@@ -88,11 +92,16 @@ class PrototypeBlend(nn.Module):
         soft = 1 - (beta.detach() if self.detach_label else beta)
         return (
             torch.where(chosen[..., None], blended[:, None].to(reps.dtype), reps),
-            Targets(torch.where(chosen, soft[:, None].to(value.dtype), value), weight.masked_fill(chosen, self.weight)),
+            Targets(
+                torch.where(chosen, soft[:, None].to(value.dtype), value),
+                weight.masked_fill(chosen, self.weight),
+            ),
         )
 
     def _draw(self, weight: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return category (B,), number of its prototype (B,) and the mask of the entries to complete (B, C)."""
+        """Return category (B,), number of its prototype (B,) and the mask of the entries to complete (B,
+        C).
+        """
         # The same amount is drawn whatever the labels are, so that a run does not depend on them by accident.
         lots = torch.rand(weight.shape, generator=generator).to(weight.device)
         shares = torch.rand(len(weight), generator=generator).to(weight.device)
@@ -114,5 +123,7 @@ class PrototypeBlend(nn.Module):
 
 
 def known_positives(reps: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
-    """Return the representations (M, D) of the known positives in (B, C, D) and their categories (M,), for ``fit``."""
+    """Return the representations (M, D) of the known positives in (B, C, D) and their categories (M,), for
+    ``fit``.
+    """
     return reps[targets.present].detach(), targets.present.nonzero()[:, 1]

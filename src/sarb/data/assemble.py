@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sarb.data.check.problems import Problems, fault, gathering
 from sarb.data.dataset import Data, Dataset
-from sarb.data.problems import Problems, fault, gathering
-from sarb.data.text import text_lines
+from sarb.data.parse.text import text_lines
 from sarb.errors import DataError, check_share
 from sarb.labels import LabelMatrix, word_of
 
@@ -22,9 +22,15 @@ from sarb.labels import LabelMatrix, word_of
 MOST_COMPARED = 2000
 #: spellings of a split
 SPLITS = {
-    "train": "train", "training": "train", "test": "test", "testing": "test",
-    "valid": "valid", "val": "valid", "validation": "valid", "dev": "valid",
-}  # fmt: skip
+    "train": "train",
+    "training": "train",
+    "test": "test",
+    "testing": "test",
+    "valid": "valid",
+    "val": "valid",
+    "validation": "valid",
+    "dev": "valid",
+}
 #: names of files that say nothing; the data are then called as their folder
 ANYONES = ("labels", "metadata", "annotations", "train", "data")
 
@@ -41,7 +47,8 @@ def assemble(
     name: str | None = None,
     notes: dict[str, object] | None = None,
 ) -> Data:
-    """Check names and repeated images, raise what is wrong, and divide by ``splits`` (train, test, valid or nothing).
+    """Check names and repeated images, raise what is wrong, and divide by ``splits`` (train, test, valid or
+    nothing).
 
     Test images are left out when no row says ``test``: :func:`finish` draws them.
     """
@@ -51,12 +58,16 @@ def assemble(
     path = Path(problems.source)
     called = path.resolve().parent.name if path.stem in ANYONES else ""
     everything = Dataset(
-        LabelMatrix(values, categories, names), root, name or called or path.stem,
-        None if lines is None else np.asarray(lines, np.int64), path,
-    )  # fmt: skip
+        LabelMatrix(values, categories, names),
+        root,
+        name or called or path.stem,
+        None if lines is None else np.asarray(lines, np.int64),
+        path,
+    )
     part = np.array(splits if splits is not None else [""] * len(names), dtype=str)
     if len(kept) < len(names):
-        everything, part = everything.take(kept), part[kept]
+        everything = everything.take(kept)
+        part = part[kept]
     return divide(everything, part, notes)
 
 
@@ -70,7 +81,12 @@ def divide(everything: Dataset, splits: ArrayLike, notes: dict[str, object] | No
 
 
 def finish(
-    data: Data, *, test: float | None = None, valid: float = 0.0, split_seed: int = 0, check_files: bool = True
+    data: Data,
+    *,
+    test: float | None = None,
+    valid: float = 0.0,
+    split_seed: int = 0,
+    check_files: bool = True,
 ) -> Data:
     """Draw the splits a source does not have, and look for the image files.
 
@@ -119,12 +135,15 @@ def declared_names(value: str | Path | None, base: Path) -> list[str] | None:
         names = [name.strip() for name in str(value).split(",") if name.strip()]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice or not names:
-        raise DataError(f"categories {value}: " + (f"named twice: {', '.join(twice)}" if twice else "none is named"))
+        raise DataError(
+            f"categories {value}: " + (f"named twice: {', '.join(twice)}" if twice else "none is named")
+        )
     return names
 
 
 def find_root(source: Path, names: Sequence[str], root: Path | None, check_files: bool = True) -> Path:
-    """Return the folder of the images: ``root``, else the folder of ``source`` or its ``images/``, where they are.
+    """Return the folder of the images: ``root``, else the folder of ``source`` or its ``images/``, where
+    they are.
 
     Raises:
         DataError: images are found in both.
@@ -132,7 +151,8 @@ def find_root(source: Path, names: Sequence[str], root: Path | None, check_files
     if root is not None:
         given = Path(root).expanduser()
         return given if given.is_absolute() or given.is_dir() else source.parent / given
-    here, below = source.parent, source.parent / "images"
+    here = source.parent
+    below = source.parent / "images"
     if not below.is_dir():
         return here
     asked = [name for name in (names if check_files else names[:1]) if not os.path.isabs(name)]  # noqa: PTH117
@@ -158,12 +178,16 @@ def _note_missing(problems: Problems, datasets: Sequence[Dataset]) -> None:
     gathered = gathering()
     if gathered is not None and gathered.detailed:
         for number, (dataset, row) in enumerate(missing[: problems.limit]):
-            name, last = dataset.labels.paths[row], number == problems.limit - 1
+            name = dataset.labels.paths[row]
+            last = number == problems.limit - 1
             problems.add(
-                f"image file '{name}' is missing in {dataset.root}{near_file(dataset.root, name)}", kind="missing-file",
-                file=dataset.source, line=dataset.line(row), value=name,
+                f"image file '{name}' is missing in {dataset.root}{near_file(dataset.root, name)}",
+                kind="missing-file",
+                file=dataset.source,
+                line=dataset.line(row),
+                value=name,
                 times=1 + (len(missing) - problems.limit if last else 0),
-            )  # fmt: skip
+            )
         return
     for place in dict.fromkeys(dataset.root for dataset, _ in missing):
         names = [dataset.labels.paths[row] for dataset, row in missing if dataset.root == place]
@@ -172,8 +196,9 @@ def _note_missing(problems: Problems, datasets: Sequence[Dataset]) -> None:
         hint = '; add -o root=DIR (Python: root="DIR") if they are elsewhere' if len(names) == total else ""
         problems.add(
             f"{len(names)} of {total} image files are missing in {place}: {few}{near_file(place, names[0])}{hint}",
-            kind="missing-file", file=next(dataset.source for dataset, _ in missing if dataset.root == place),
-        )  # fmt: skip
+            kind="missing-file",
+            file=next(dataset.source for dataset, _ in missing if dataset.root == place),
+        )
 
 
 def near_file(root: Path, name: str) -> str:
@@ -199,18 +224,24 @@ def _folded(text: str) -> str:
 
 
 def _unique(
-    problems: Problems, names: Sequence[str], values: NDArray[np.int8], categories: Sequence[str],
-    splits: Sequence[str] | None, lines: Sequence[int] | None,
-) -> list[int]:  # fmt: skip
+    problems: Problems,
+    names: Sequence[str],
+    values: NDArray[np.int8],
+    categories: Sequence[str],
+    splits: Sequence[str] | None,
+    lines: Sequence[int] | None,
+) -> list[int]:
     """Return the rows to keep: the first of each image with a usable name; note the others."""
     seen: dict[str, int] = {}
     kept = []
     for row, name in enumerate(names):
         if not name.strip() or "\0" in name:
             problems.add(
-                "empty" if not name.strip() else f"not a file name: {name[:60]!r}", kind="bad-name",
-                line=None if lines is None else lines[row], column="file_name",
-            )  # fmt: skip
+                "empty" if not name.strip() else f"not a file name: {name[:60]!r}",
+                kind="bad-name",
+                line=None if lines is None else lines[row],
+                column="file_name",
+            )
             continue
         key = os.path.normpath(name) if "./" in name or "//" in name else name
         first = seen.setdefault(key, row)
@@ -222,22 +253,32 @@ def _unique(
 
 
 def _note_repeat(
-    problems: Problems, name: str, rows: tuple[int, int], values: NDArray[np.int8], categories: Sequence[str],
-    splits: Sequence[str] | None, lines: Sequence[int] | None,
-) -> None:  # fmt: skip
+    problems: Problems,
+    name: str,
+    rows: tuple[int, int],
+    values: NDArray[np.int8],
+    categories: Sequence[str],
+    splits: Sequence[str] | None,
+    lines: Sequence[int] | None,
+) -> None:
     first, second = rows
-    kind, text = "duplicate-row", f"file_name '{name}' occurs twice"
+    kind = "duplicate-row"
+    text = f"file_name '{name}' occurs twice"
     if lines is not None:
         text += f", on lines {lines[first]} and {lines[second]}"
     differ = np.flatnonzero(values[first] * values[second] < 0)
     if len(differ):
-        kind, column = "conflicting-rows", int(differ[0])
+        kind = "conflicting-rows"
+        column = int(differ[0])
         said = " and ".join(word_of(int(values[row, column])) for row in rows)
         more = f" (and {len(differ) - 1} more)" if len(differ) > 1 else ""
         text += f"; they disagree: '{categories[column]}' is {said}{more}"
     if splits is not None and (splits[first] or "train") != (splits[second] or "train"):
-        kind, text = "split-overlap", f"{text}; once in {splits[first] or 'train'}, once in {splits[second] or 'train'}"
-    problems.add(text, kind=kind, line=None if lines is None else lines[second], column="file_name", value=name)
+        kind = "split-overlap"
+        text = f"{text}; once in {splits[first] or 'train'}, once in {splits[second] or 'train'}"
+    problems.add(
+        text, kind=kind, line=None if lines is None else lines[second], column="file_name", value=name
+    )
 
 
 def _check_categories(problems: Problems, categories: Sequence[str]) -> None:
@@ -260,5 +301,8 @@ def _check_categories(problems: Problems, categories: Sequence[str]) -> None:
             problems.add(
                 f"categories {first!r} and {name!r} differ only in "
                 f"{'their Unicode form (NFC/NFD)' if same else 'case or spaces'}",
-                kind="similar-categories", level="error" if same else "warning", column=name, value=name,
-            )  # fmt: skip
+                kind="similar-categories",
+                level="error" if same else "warning",
+                column=name,
+                value=name,
+            )

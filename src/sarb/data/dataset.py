@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 class Dataset:
     """Images and what is known about them.
 
-    ``labels.paths`` are the names as the user wrote them; ``root`` is the folder they are relative to; ``lines`` (N,)
-    are their lines in the file ``source``, for messages and to write them in the same order, where there are lines.
-    Iteration yields ``(image, labels)``: a Pillow RGB image and its row (C,) of -1/0/+1.
+    ``labels.paths`` are the names as the user wrote them; ``root`` is the folder they are relative to;
+    ``lines`` (N,) are their lines in the file ``source``, for messages and to write them in the same order,
+    where there are lines. Iteration yields ``(image, labels)``: a Pillow RGB image and its row (C,) of
+    -1/0/+1.
     """
 
     labels: LabelMatrix
@@ -69,7 +70,9 @@ class Dataset:
         return None if self.lines is None else int(self.lines[row])
 
     def split(self, fraction: float, seed: int = 0) -> tuple[Dataset, Dataset]:
-        """Split off a seeded random ``fraction`` of the images; return (rest, part). Labels stay as they are."""
+        """Split off a seeded random ``fraction`` of the images; return (rest, part). Labels stay as they
+        are.
+        """
         check_share("fraction", fraction)
         order = np.random.RandomState(seed).permutation(len(self))
         count = round(fraction * len(self))

@@ -1,4 +1,6 @@
-"""Which reader a path needs: told by its official files, its suffix or its header, only where exactly one fits."""
+"""Which reader a path needs: told by its official files, its suffix or its header, only where exactly one
+fits.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +124,9 @@ def _folder(path: Path, names: Collection[str]) -> str:
         raise DataError(
             f"{path}: could be {' or '.join(found)}; say which: " + " or ".join(f"{n}:{path}" for n in found)
         )
-    tables = sorted(file for suffix in ("csv", "parquet", "jsonl", "json", "xml") for file in path.glob(f"*.{suffix}"))
+    tables = sorted(
+        file for suffix in ("csv", "parquet", "jsonl", "json", "xml") for file in path.glob(f"*.{suffix}")
+    )
     hint = f" It holds {tables[0].name}: give {tables[0]}." if tables else ""
     raise DataError(f"{path}: not a known layout.{hint} Sources: {_sources(names)}")
 

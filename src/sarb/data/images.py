@@ -1,4 +1,6 @@
-"""Image input with Pillow and NumPy alone: find, decode, orient. Training and serving share it, and its transforms."""
+"""Image input with Pillow and NumPy alone: find, decode, orient. Training and serving share it, and its
+transforms.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +18,52 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFile, TiffImagePlugin, WebPImagePlugin  # noqa: F401
 
-from sarb.data.transforms import IMAGENET_MEAN, IMAGENET_STD, LITE_MEAN, LITE_STD, EvalTransform, TrainTransform
+from sarb.data.transforms import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    LITE_MEAN,
+    LITE_STD,
+    EvalTransform,
+    TrainTransform,
+)
 from sarb.errors import ImageError
 
 __all__ = [
-    "FORMATS", "IMAGENET_MEAN", "IMAGENET_STD", "LITE_MEAN", "LITE_STD", "MAX_PIXELS", "MOST_UNREADABLE", "SUFFIXES",
-    "EvalTransform", "Source", "TrainTransform", "decode", "find_images",
-]  # fmt: skip
+    "FORMATS",
+    "IMAGENET_MEAN",
+    "IMAGENET_STD",
+    "LITE_MEAN",
+    "LITE_STD",
+    "MAX_PIXELS",
+    "MOST_UNREADABLE",
+    "SUFFIXES",
+    "EvalTransform",
+    "Source",
+    "TrainTransform",
+    "decode",
+    "find_images",
+]
 
 Image.preinit()  # registers JPEG, PNG, BMP, GIF and PPM, as the import does TIFF and WebP
-#: the only decoders that are tried, others can run programs or read other files (PostScript …); the JPEG one opens MPO
+#: the only decoders that are tried, others can run programs or read other files (PostScript …); the JPEG one
+#: opens MPO
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "WEBP", "TIFF")
 SUFFIXES = (
-    ".jpg", ".jpeg", ".jpe", ".mpo", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm", ".pbm", ".pnm",
-)  # fmt: skip
+    ".jpg",
+    ".jpeg",
+    ".jpe",
+    ".mpo",
+    ".png",
+    ".webp",
+    ".tif",
+    ".tiff",
+    ".bmp",
+    ".gif",
+    ".ppm",
+    ".pgm",
+    ".pbm",
+    ".pnm",
+)
 
 #: above this share of unreadable images a run stops
 MOST_UNREADABLE = 0.01
@@ -38,7 +72,10 @@ MAX_PIXELS = 178_956_970
 
 Source = str | Path | bytes | BinaryIO | Image.Image | NDArray[Any]
 
-_BITS_PER_SAMPLE, _PHOTOMETRIC, _ORIENTATION = 258, 262, 274  # tags of TIFF and EXIF
+# tags of TIFF and EXIF
+_BITS_PER_SAMPLE = 258
+_PHOTOMETRIC = 262
+_ORIENTATION = 274
 _TURN = Image.Transpose
 _UPRIGHT = {2: _TURN.FLIP_LEFT_RIGHT, 3: _TURN.ROTATE_180, 4: _TURN.FLIP_TOP_BOTTOM, 5: _TURN.TRANSPOSE}
 _UPRIGHT |= {6: _TURN.ROTATE_270, 7: _TURN.TRANSVERSE, 8: _TURN.ROTATE_90}
@@ -48,13 +85,15 @@ _ONE_AT_A_TIME = threading.Lock()
 def decode(source: Source, draft: int | None = None) -> Image.Image:
     """Return any image as upright 8-bit RGB.
 
-    EXIF orientation is applied; transparency is laid on white; 16 bits are scaled to 8; of an animation the first frame
-    counts; docs/images.md has every rule. An array is (H, W), (H, W, 1), (H, W, 3) or (H, W, 4), uint8, uint16 or bool.
+    EXIF orientation is applied; transparency is laid on white; 16 bits are scaled to 8; of an animation the
+    first frame counts; docs/images.md has every rule. An array is (H, W), (H, W, 1), (H, W, 3) or (H, W, 4),
+    uint8, uint16 or bool.
 
     Args:
         source: path, encoded bytes, binary file, Pillow image or array.
-        draft: a JPEG may be decoded at 1/2, 1/4 or 1/8, as long as no side falls below this size and both divide
-            evenly, so that the small picture shows exactly what the large one does; faster, not identical.
+        draft: a JPEG may be decoded at 1/2, 1/4 or 1/8, as long as no side falls below this size and both
+            divide evenly, so that the small picture shows exactly what the large one does; faster, not
+            identical.
 
     Raises:
         ImageError: one line with the file and the reason.
@@ -107,8 +146,8 @@ def _open(source: Source, draft: int | None) -> Image.Image:
 def _load(file: BinaryIO, draft: int | None) -> Image.Image:
     image = _identify(file if file.seekable() else io.BytesIO(file.read()))
     _check_size(image)
-    # Loading a TIFF warns above Pillow's first limit, half of ours. The filters belong to the whole process, all its
-    # threads included, so they are touched for such rare images only, one at a time.
+    # Loading a TIFF warns above Pillow's first limit, half of ours. The filters belong to the whole process,
+    # all its threads included, so they are touched for such rare images only, one at a time.
     large = image.width * image.height > (Image.MAX_IMAGE_PIXELS or MAX_PIXELS)
     if draft is not None:
         scale = _draft_scale(image, draft)
@@ -121,13 +160,21 @@ def _load(file: BinaryIO, draft: int | None) -> Image.Image:
 
 
 def _draft_scale(image: Image.Image, least: int) -> int:
-    """How many times smaller a JPEG is decoded: no side below ``least``, and none that would be rounded up."""
-    fits = (scale for scale in (8, 4, 2) if all(side % scale == 0 and side // scale >= least for side in image.size))
+    """How many times smaller a JPEG is decoded: no side below ``least``, and none that would be rounded
+    up.
+    """
+    fits = (
+        scale
+        for scale in (8, 4, 2)
+        if all(side % scale == 0 and side // scale >= least for side in image.size)
+    )
     return next(fits, 1)
 
 
 def _identify(file: BinaryIO) -> ImageFile.ImageFile:
-    """Do what ``Image.open`` does, for our formats only and without its warning about images that we accept."""
+    """Do what ``Image.open`` does, for our formats only and without its warning about images that we
+    accept.
+    """
     file.seek(0)
     prefix = file.read(16)
     for name in FORMATS:
@@ -198,7 +245,9 @@ def _sixteen_bit(image: Image.Image) -> NDArray[Any]:
     """Grey values (H, W) in 0..65535, black to white, with the transparent one, if any, white."""
     array = np.asarray(image)
     if array.min() < 0 or array.max() > 65535:
-        raise ImageError(f"pixels from {array.min()} to {array.max()} do not fit 16 bits; convert it to 8 or 16 bits")
+        raise ImageError(
+            f"pixels from {array.min()} to {array.max()} do not fit 16 bits; convert it to 8 or 16 bits"
+        )
     if "transparency" in image.info:
         array = np.where(array == image.info["transparency"], 65535, array)
     tags = getattr(image, "tag_v2", {})  # of a TIFF
@@ -208,9 +257,11 @@ def _sixteen_bit(image: Image.Image) -> NDArray[Any]:
 
 
 def find_images(paths: Iterable[str | Path]) -> list[Path]:
-    """Expand folders to the image files in them, recursively and sorted, by suffix; hidden files are left out.
+    """Expand folders to the image files in them, recursively and sorted, by suffix; hidden files are left
+    out.
 
-    Files are kept as given, existing or not (:func:`decode` says what is wrong with one); repeats are dropped.
+    Files are kept as given, existing or not (:func:`decode` says what is wrong with one); repeats are
+    dropped.
 
     Raises:
         ImageError: a folder without any image.
@@ -220,7 +271,9 @@ def find_images(paths: Iterable[str | Path]) -> list[Path]:
         if not path.is_dir():
             found[path] = None
             continue
-        inside = sorted(Path(folder, file) for folder, _, files in os.walk(path) for file in files if _is_image(file))
+        inside = sorted(
+            Path(folder, file) for folder, _, files in os.walk(path) for file in files if _is_image(file)
+        )
         if not inside:
             raise ImageError(f"{path}: no image in this folder (looked for {', '.join(SUFFIXES)})")
         found.update(dict.fromkeys(inside))

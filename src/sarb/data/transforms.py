@@ -1,4 +1,6 @@
-"""From an upright RGB picture to the input of a network: crop, resize, mirror, normalise. Pillow and NumPy alone."""
+"""From an upright RGB picture to the input of a network: crop, resize, mirror, normalise. Pillow and NumPy
+alone.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-IMAGENET_MEAN, IMAGENET_STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
-LITE_MEAN, LITE_STD = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
+IMAGENET_MEAN = (123.675, 116.28, 103.53)
+IMAGENET_STD = (58.395, 57.12, 57.375)
+LITE_MEAN = (127.0, 127.0, 127.0)
+LITE_STD = (128.0, 128.0, 128.0)
 
 Triple = tuple[float, float, float]
 
@@ -31,7 +35,9 @@ class _Transform:
         return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(self).items()}
 
     def _apply(self, image: Image.Image, box: tuple[float, ...] | None, mirror: bool) -> NDArray[np.float32]:
-        """Resize ``box`` of the image to a square, bicubic, and return float32 (3, S, S), (x - mean) / std."""
+        """Resize ``box`` of the image to a square, bicubic, and return float32 (3, S, S), (x - mean) /
+        std.
+        """
         if image.mode != "RGB":
             from sarb.data.images import decode
 
@@ -54,18 +60,23 @@ class EvalTransform(_Transform):
         size: S.
         mean: per channel, on the 0..255 scale.
         std: the same.
-        draft: a large JPEG may be decoded smaller, to no less than so many pixels per pixel of the result; 0 never.
+        draft: a large JPEG may be decoded smaller, to no less than so many pixels per pixel of the result; 0
+            never.
     """
 
     draft: int = 2
 
     @property
     def least(self) -> int | None:
-        """The side below which an image must not be decoded, for :func:`sarb.data.images.decode`; None: in full."""
+        """The side below which an image must not be decoded, for :func:`sarb.data.images.decode`; None: in
+        full.
+        """
         return self.draft * self.size or None
 
     def __call__(self, image: Image.Image, rng: np.random.Generator | None = None) -> NDArray[np.float32]:
-        """Return float32 (3, S, S), contiguous; ``rng`` is there to be called like a random transform, and unused."""
+        """Return float32 (3, S, S), contiguous; ``rng`` is there to be called like a random transform, and
+        unused.
+        """
         return self._apply(image, None, False)
 
 
@@ -73,9 +84,10 @@ class EvalTransform(_Transform):
 class TrainTransform(_Transform):
     """The paper's augmentation at any size S: resize to R², crop a square, resize to S², flip.
 
-    R = 512/448 · S; the side of the crop is R times one of ``crops`` (512, 448, 384, 320, 256 of 512), its corner a
-    random pixel of the R² grid. All of it is **one** bicubic resize of the matching box of the original, which spares
-    the intermediate image and its blur; the boxes are the paper's, the pixels differ by interpolation only.
+    R = 512/448 · S; the side of the crop is R times one of ``crops`` (512, 448, 384, 320, 256 of 512), its
+    corner a random pixel of the R² grid. All of it is **one** bicubic resize of the matching box of the
+    original, which spares the intermediate image and its blur; the boxes are the paper's, the pixels differ
+    by interpolation only.
 
     Args:
         size: S.
@@ -83,8 +95,8 @@ class TrainTransform(_Transform):
         std: the same.
         crops: sides to choose from, as shares of R.
         flip: mirror every second image, at random.
-        draft: a large JPEG may be decoded smaller, so that the smallest crop has no less than so many pixels per pixel
-            of the result; 0 never.
+        draft: a large JPEG may be decoded smaller, so that the smallest crop has no less than so many pixels
+            per pixel of the result; 0 never.
     """
 
     crops: tuple[float, ...] = (1.0, 0.875, 0.75, 0.625, 0.5)
@@ -93,18 +105,27 @@ class TrainTransform(_Transform):
 
     @property
     def least(self) -> int | None:
-        """The side below which an image must not be decoded, for :func:`sarb.data.images.decode`; None: in full."""
+        """The side below which an image must not be decoded, for :func:`sarb.data.images.decode`; None: in
+        full.
+        """
         return math.ceil(self.draft * self.size / min(self.crops)) or None
 
     def box(self, width: int, height: int, rng: np.random.Generator) -> tuple[float, float, float, float]:
-        """Draw (left, top, right, bottom) in pixels of an image of this size: one draw each for side, left, top."""
+        """Draw (left, top, right, bottom) in pixels of an image of this size: one draw each for side, left,
+        top.
+        """
         whole = round(self.size * 512 / 448)
         side = round(self.crops[int(rng.integers(len(self.crops)))] * whole)
-        left, top = int(rng.integers(whole - side + 1)), int(rng.integers(whole - side + 1))
-        across, down = width / whole, height / whole
+        left = int(rng.integers(whole - side + 1))
+        top = int(rng.integers(whole - side + 1))
+        across = width / whole
+        down = height / whole
         return left * across, top * down, min((left + side) * across, width), min((top + side) * down, height)
 
     def __call__(self, image: Image.Image, rng: np.random.Generator) -> NDArray[np.float32]:
-        """Return float32 (3, S, S), contiguous; always draws four numbers, so that options do not shift the others."""
-        box, mirror = self.box(image.width, image.height, rng), rng.random() < 0.5
+        """Return float32 (3, S, S), contiguous; always draws four numbers, so that options do not shift the
+        others.
+        """
+        box = self.box(image.width, image.height, rng)
+        mirror = rng.random() < 0.5
         return self._apply(image, box, mirror and self.flip)

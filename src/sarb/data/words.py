@@ -15,12 +15,15 @@ from sarb.errors import DataError
 COMPOUNDS = {"diningtable": "dining table", "pottedplant": "potted plant", "tvmonitor": "tv monitor"}
 
 
-def word_vectors(path: str | Path, categories: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+def word_vectors(
+    path: str | Path, categories: Sequence[str]
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Look up the vector of each category name.
 
-    A name is looked up whole, spaces written as ``_``, as spelled and then in lower case; else it is the mean over
-    those of its lower-case words (split at space, underscore, hyphen) that the file has. The file is read once, line by
-    line, and may have a word2vec header ``count dim`` and tokens with spaces; of equal tokens the first counts.
+    A name is looked up whole, spaces written as ``_``, as spelled and then in lower case; else it is the
+    mean over those of its lower-case words (split at space, underscore, hyphen) that the file has. The file
+    is read once, line by line, and may have a word2vec header ``count dim`` and tokens with spaces; of equal
+    tokens the first counts.
 
     Args:
         path: lines ``token number number …``.
@@ -43,7 +46,8 @@ def word_vectors(path: str | Path, categories: Sequence[str]) -> tuple[NDArray[n
         hits = [vectors[token.encode()] for token in whole[row] if token.encode() in vectors][:1]
         hits = hits or [vectors[token.encode()] for token in words[row] if token.encode() in vectors]
         if hits:
-            table[row], found[row] = np.mean(hits, axis=0), True
+            table[row] = np.mean(hits, axis=0)
+            found[row] = True
     return table, found
 
 
@@ -77,7 +81,9 @@ def _collect(path: Path, wanted: set[bytes]) -> tuple[dict[bytes, NDArray[np.flo
             if token in wanted and token not in vectors:
                 vectors[token] = _parse(path, number, numbers)
             elif token not in wanted and all(_is_fraction(field) for field in token.split(b" ")[1:]):
-                raise DataError(f"{path}, line {number}: {line.count(b' ')} numbers after the word, expected {width}")
+                raise DataError(
+                    f"{path}, line {number}: {line.count(b' ')} numbers after the word, expected {width}"
+                )
     if not width:
         raise DataError(f"{path}: the file is empty; expected lines 'word number number …'")
     return vectors, width

@@ -1,4 +1,6 @@
-"""Contrastive loss: make the representations of one category compact, so that its prototypes mean something."""
+"""Contrastive loss: make the representations of one category compact, so that its prototypes mean
+something.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ def contrastive(
     * ``"paper"`` (Eq. 7–8 to the letter): sum over all ordered pairs, a pair with itself included; an unknown
       label counts as "otherwise".
 
-    ``without_positives`` says what the balanced form does when P = 0, two batches of three at 10 % known on COCO:
+    ``without_positives`` says what the balanced form does when P = 0, two batches of three at 10 % known on
+    COCO:
 
     * ``"none"`` (default): no loss. It is the same cut with P = 0, and without a pair that pulls together the
       loss would only push every representation away from every other, where nothing says they should be.
@@ -41,8 +44,8 @@ def contrastive(
 
     Args:
         reps: (B, C, D) category representations.
-        targets: ``Targets`` (B, C) or labels (B, C) in {-1, 0, +1}. Present is value 1 with weight, absent value 0
-            with weight; a soft value in between is neither, and is treated as unknown.
+        targets: ``Targets`` (B, C) or labels (B, C) in {-1, 0, +1}. Present is value 1 with weight, absent
+            value 0 with weight; a soft value in between is neither, and is treated as unknown.
         form: ``"balanced"`` or ``"paper"``.
         without_positives: ``"none"`` or ``"all"``; the balanced form only.
         generator: CPU generator of the random pairs; the global one by default.
@@ -50,15 +53,21 @@ def contrastive(
     >>> contrastive(torch.eye(2)[:, None], torch.tensor([[1], [1]]))
     tensor(1.)
     """
-    options = (("form of contrastive", form, FORMS), ("rule without_positives", without_positives, WITHOUT_POSITIVES))
+    options = (
+        ("form of contrastive", form, FORMS),
+        ("rule without_positives", without_positives, WITHOUT_POSITIVES),
+    )
     problems = [unknown_name(kind, name, choices) for kind, name, choices in options if name not in choices]
     if problems:
         raise ConfigError(problems)
     targets = as_targets(targets, reps.dtype)
     value, weight = targets
     if reps.shape[:2] != value.shape:
-        raise ValueError(f"representations {tuple(reps.shape)} and targets {tuple(value.shape)} differ in B or C")
-    present, absent = targets.present, (value == 0) & (weight > 0)
+        raise ValueError(
+            f"representations {tuple(reps.shape)} and targets {tuple(value.shape)} differ in B or C"
+        )
+    present = targets.present
+    absent = (value == 0) & (weight > 0)
     similarity = cosine(reps)
     if form == "paper":
         return _paper(similarity, present.T)
@@ -66,11 +75,14 @@ def contrastive(
 
 
 def cosine(reps: Tensor) -> Tensor:
-    """Cosine of every two images in every category, (B, C, D) -> (C, B, B); 0 for a zero vector, without gradient."""
+    """Cosine of every two images in every category, (B, C, D) -> (C, B, B); 0 for a zero vector, without
+    gradient.
+    """
     # Reduced precision would round 1 - cos of nearly equal vectors to 0.
     with torch.autocast(reps.device.type, enabled=False):
         reps = reps.float() if reps.dtype in (torch.float16, torch.bfloat16) else reps
-        # Lengths from the diagonal: neither forward nor backward touches (B, C, D) outside of a matrix product.
+        # Lengths from the diagonal: neither forward nor backward touches (B, C, D) outside of a matrix
+        # product.
         products: Tensor = Gram.apply(reps.transpose(0, 1))  # type: ignore[no-untyped-call]
         square = products.diagonal(dim1=1, dim2=2)
         # Division by infinity, not by a small number: the gradient of a zero vector is 0 instead of 1e8.
@@ -79,7 +91,9 @@ def cosine(reps: Tensor) -> Tensor:
 
 
 class Gram(torch.autograd.Function):
-    """X Xᵀ of (C, B, D), as (C, B, B). Its gradient (G + Gᵀ) X is one product; autograd would make two and a sum."""
+    """X Xᵀ of (C, B, D), as (C, B, B). Its gradient (G + Gᵀ) X is one product; autograd would make two and a
+    sum.
+    """
 
     @staticmethod
     def forward(context: Any, points: Tensor) -> Tensor:
@@ -102,8 +116,10 @@ def _balanced(
     similarity: Tensor, present: Tensor, absent: Tensor, keep_all: bool, generator: torch.Generator | None
 ) -> Tensor:
     # Masks of (C, B, B) instead of lists of pairs: B² numbers per category, 3 MB at C = 10,000 and B = 8.
-    pulled, mixed = _pairs(present, present), _pairs(present, absent) | _pairs(absent, present)
-    pushed, pairs = [mixed, _pairs(absent, absent)], int(pulled.sum())
+    pulled = _pairs(present, present)
+    mixed = _pairs(present, absent) | _pairs(absent, present)
+    pushed = [mixed, _pairs(absent, absent)]
+    pairs = int(pulled.sum())
     if pairs or not keep_all:
         pushed = [hardest_and_random(similarity.detach(), allowed, pairs, generator) for allowed in pushed]
     # A kept pair costs 1 ± cos, so the mean is 1 ± the mean cosine and the gradient needs no scatter.
@@ -117,8 +133,11 @@ def _pairs(first: Tensor, second: Tensor) -> Tensor:
     return (first[:, :, None] & second[:, None, :]).triu(1)
 
 
-def hardest_and_random(losses: Tensor, allowed: Tensor, pairs: int, generator: torch.Generator | None = None) -> Tensor:
-    """Keep the ``pairs`` highest of the allowed ``losses`` and twice as many random others; all if there are no more.
+def hardest_and_random(
+    losses: Tensor, allowed: Tensor, pairs: int, generator: torch.Generator | None = None
+) -> Tensor:
+    """Keep the ``pairs`` highest of the allowed ``losses`` and twice as many random others; all if there are
+    no more.
 
     Args:
         losses: numbers of any shape; a constant added to all changes nothing.

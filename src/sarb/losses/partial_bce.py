@@ -27,7 +27,8 @@ def _image_means(entries: Tensor, weight: Tensor) -> Tensor:
     return (entries.sum(1) / total.where(total > 0, 1)).sum()
 
 
-#: α, β and γ of g(p) = α p^γ + β: g(1) = 1, and an image with 10 % known labels weighs 5.005 (Durand et al. 2019)
+#: α, β and γ of g(p) = α p^γ + β: g(1) = 1, and an image with 10 % known labels weighs 5.005 (Durand et al.
+#: 2019)
 DURAND = (-4.45, 5.45, 1.0)
 
 
@@ -51,25 +52,30 @@ FORMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def partial_bce(
-    logits: Tensor, targets: Targets | Tensor, form: str = "batch", positive_weight: Tensor | float | None = None
+    logits: Tensor,
+    targets: Targets | Tensor,
+    form: str = "batch",
+    positive_weight: Tensor | float | None = None,
 ) -> Tensor:
     r"""Binary cross entropy of the entries with weight: ℓ = −[ρ t log σ(x) + (1 − t) log(1 − σ(x))].
 
     * ``"batch"`` (default, the authors' code): Σ w ℓ / Σ w over the batch. Each known entry counts alike.
     * ``"image"`` (the paper, with its missing minus sign): Σ_n [Σ_c w ℓ / Σ_c w]. Each image counts alike.
-    * ``"durand"`` (Durand et al. 2019): (1/B) Σ_n g(p_n)/C Σ_c w ℓ, with g(p) = −4.45 p + 5.45 of the share p_n of
+    * ``"durand"`` (Durand et al. 2019): (1/B) Σ_n g(p_n)/C Σ_c w ℓ, with g(p) = −4.45 p + 5.45 of the share
+    p_n of
       entries of image n that have weight. An image without a known label contributes 0, and is counted in B.
 
-    An entry without weight gives exactly zero loss and gradient, even if its logit is infinite or NaN; without
-    any known entry the loss is exactly 0 and can still be differentiated. Gradients also reach ``targets.value``,
-    which is how a soft target 1−α teaches α.
+    An entry without weight gives exactly zero loss and gradient, even if its logit is infinite or NaN;
+    without any known entry the loss is exactly 0 and can still be differentiated. Gradients also reach
+    ``targets.value``, which is how a soft target 1−α teaches α.
 
     Args:
         logits: (B, C) scores x before the sigmoid.
         targets: value t and weight w, each (B, C), or labels (B, C) in {-1, 0, +1}.
         form: a name in ``FORMS``.
-        positive_weight: ρ, a number or (C,): weight of the positive part against class imbalance. It does not enter
-            the denominator, so it scales the positive gradients and leaves the negative ones as they are.
+        positive_weight: ρ, a number or (C,): weight of the positive part against class imbalance. It does
+            not enter the denominator, so it scales the positive gradients and leaves the negative ones as
+            they are.
 
     >>> partial_bce(torch.zeros(1, 3), torch.tensor([[1, -1, 0]]))
     tensor(0.6931)
@@ -84,8 +90,11 @@ def partial_bce(
             f"logits {tuple(logits.shape)}, values {tuple(value.shape)}, weights {tuple(weight.shape)} differ"
         )
     known = weight > 0
-    # Replace the inputs instead of multiplying the result: 0 * inf would be NaN, in the loss or in its gradient.
-    logits, value, weight = logits.where(known, 0), value.where(known, 0), weight.where(known, 0)
+    # Replace the inputs instead of multiplying the result: 0 * inf would be NaN, in the loss or in its
+    # gradient.
+    logits = logits.where(known, 0)
+    value = value.where(known, 0)
+    weight = weight.where(known, 0)
     positive = value * -logsigmoid(logits)
     if positive_weight is not None:
         positive = positive * torch.as_tensor(positive_weight, dtype=logits.dtype, device=logits.device)

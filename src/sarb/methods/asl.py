@@ -22,17 +22,27 @@ class ASL(PartialBCE):
     """
 
     def __init__(
-        self, network: Network, *, gamma_positive: float = 0.0, gamma_negative: float = 4.0, margin: float = 0.05
+        self,
+        network: Network,
+        *,
+        gamma_positive: float = 0.0,
+        gamma_negative: float = 4.0,
+        margin: float = 0.05,
     ) -> None:
         super().__init__(network)
         if min(gamma_positive, gamma_negative) < 0 or not 0 <= margin < 1:
             raise ConfigError(["method.gamma_* must be at least 0, and method.margin from 0 to below 1"])
-        self.gamma_positive, self.gamma_negative, self.margin = gamma_positive, gamma_negative, margin
+        self.gamma_positive = gamma_positive
+        self.gamma_negative = gamma_negative
+        self.margin = margin
 
     def loss(self, logits: Tensor, targets: Targets) -> Tensor:
-        """Mean over the known entries of logits (B, C); an entry without weight gives exactly zero gradient."""
+        """Mean over the known entries of logits (B, C); an entry without weight gives exactly zero
+        gradient.
+        """
         known = targets.weight > 0
-        x, value = logits.float().where(known, 0), targets.value.where(known, 0)
+        x = logits.float().where(known, 0)
+        value = targets.value.where(known, 0)
         shifted = (x.sigmoid() - self.margin).clamp(min=1e-8)  # 0 has no finite slope where γ₋ < 1
         present = (-x).sigmoid() ** self.gamma_positive * logsigmoid(x)
         absent = shifted**self.gamma_negative * (1 - shifted).clamp(min=1e-8).log()

@@ -8,29 +8,33 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from sarb.batches.loader import Batch
 from sarb.errors import ConfigError, StageError
 from sarb.labels import LabelMatrix, Targets
-from sarb.loader import Batch
 from sarb.losses import partial_bce
 from sarb.networks.base import Network
 
 
 class Method(nn.Module):
-    """A way to train a network. ``forward(batch)`` returns named loss terms; the loop sums them and knows no method.
+    """A way to train a network. ``forward(batch)`` returns named loss terms; the loop sums them and knows no
+    method.
 
-    Hooks, all optional: :meth:`prepare`, :meth:`begin_epoch`, :meth:`note`, :meth:`end_step`, :meth:`end_round`,
-    :meth:`figures`, and the class attributes below. State that must survive a resume lives in parameters and buffers.
+    Hooks, all optional: :meth:`prepare`, :meth:`begin_epoch`, :meth:`note`, :meth:`end_step`,
+    :meth:`end_round`, :meth:`figures`, and the class attributes below. State that must survive a resume
+    lives in parameters and buffers.
 
     Attributes:
         needs: stages the network must offer.
         views: names of the transforms that make the views of an image, the first one is ``batch.images``.
         cacheable: whether it can train on cached activations (not if it mixes pixels or needs paired views).
-        rounds: how often the whole schedule runs, each time from re-initialised weights (curriculum labeling).
+        rounds: how often the whole schedule runs, each time from re-initialised weights (curriculum
+            labeling).
 
     Args:
         network: the network to train.
         form: normalisation of the partial BCE, see :func:`sarb.losses.partial_bce`.
-        positive_weight: weight of a present label; ``"balanced"`` takes the root of absent/present per category.
+        positive_weight: weight of a present label; ``"balanced"`` takes the root of absent/present per
+            category.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
@@ -38,7 +42,9 @@ class Method(nn.Module):
     cacheable: ClassVar[bool] = True
     rounds: int = 1
 
-    def __init__(self, network: Network, *, form: str = "batch", positive_weight: float | str | None = None) -> None:
+    def __init__(
+        self, network: Network, *, form: str = "batch", positive_weight: float | str | None = None
+    ) -> None:
         super().__init__()
         missing = sorted(self.needs - network.stages)
         if missing:
@@ -48,14 +54,20 @@ class Method(nn.Module):
             )
         if isinstance(positive_weight, str) and positive_weight != "balanced":
             raise ConfigError([f"method.positive_weight is a number or 'balanced', got '{positive_weight}'"])
-        self.network, self.form, self.imbalance = network, form, positive_weight
-        self.epoch, self.epochs, self.position = 0, 0, 0.0
+        self.network = network
+        self.form = form
+        self.imbalance = positive_weight
+        self.epoch = 0
+        self.epochs = 0
+        self.position = 0.0
         self.positive_weight: Tensor
         weight = float(positive_weight) if isinstance(positive_weight, (int, float)) else 1.0
         self.register_buffer("positive_weight", torch.full((network.categories,), weight))
 
     def prepare(self, labels: LabelMatrix) -> None:
-        """Look at the known training labels once, before the first epoch; ``self.epochs`` is known by then."""
+        """Look at the known training labels once, before the first epoch; ``self.epochs`` is known by
+        then.
+        """
         if self.imbalance == "balanced":
             ratio = torch.from_numpy((labels.negatives + 1) / (labels.positives + 1))
             self.positive_weight.copy_(ratio.sqrt().clamp(1, 10))

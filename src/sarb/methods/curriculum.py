@@ -7,35 +7,39 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 
+from sarb.batches.loader import Batch
 from sarb.errors import ConfigError, check_choice
 from sarb.labels import LabelMatrix, Targets
-from sarb.loader import Batch
 from sarb.methods.base import Method
 from sarb.methods.strategies import STRATEGIES, Opinion, agreement, pseudo_labels
 from sarb.networks.base import Network
 
 
 class Curriculum(Method):
-    """L = L_cls(known) + ω L_cls(pseudo-labels), the pseudo-labels of a round by the network of the round before.
+    """L = L_cls(known) + ω L_cls(pseudo-labels), the pseudo-labels of a round by the network of the round
+    before.
 
-    The first round knows no pseudo-label. At the end of each round but the last all unknown entries are labelled anew;
-    the network then starts again from its first weights. The run costs ``rounds`` times as much as one round.
+    The first round knows no pseudo-label. At the end of each round but the last all unknown entries are
+    labelled anew; the network then starts again from its first weights. The run costs ``rounds`` times as
+    much as one round.
 
     Args:
         network: any network; strategy ``"uncertainty"`` needs one with dropout.
         strategy: a name in ``STRATEGIES``, see :func:`sarb.methods.strategies.pseudo_labels`.
         threshold: θ of the strategy; None is the one in ``STRATEGIES``.
         rounds: how often the whole schedule runs.
-        weight: ω. Each term has its own mean, so known labels together count as much as all pseudo-labels at ω = 1.
-        passes: T of strategy ``"uncertainty"``: x is the mean logit, u the deviation of the probability over T passes
-            with dropout.
+        weight: ω. Each term has its own mean, so known labels together count as much as all pseudo-labels at
+            ω = 1.
+        passes: T of strategy ``"uncertainty"``: x is the mean logit, u the deviation of the probability over
+            T passes with dropout.
         members: M of strategy ``"ensemble"``: the networks after the last M epochs of the round.
         form: normalisation of the partial BCE, of both terms.
         positive_weight: see :class:`Method`.
 
     Attributes:
         pseudo_value, pseudo_weight: (N, C), the pseudo-labels of all training images.
-        agreed: (N, C), what the members asked so far agree on; NaN before the first. Strategy ``"ensemble"`` only.
+        agreed: (N, C), what the members asked so far agree on; NaN before the first. Strategy ``"ensemble"``
+            only.
     """
 
     pseudo_value: Tensor
@@ -57,17 +61,24 @@ class Curriculum(Method):
     ) -> None:
         super().__init__(network, form=form, positive_weight=positive_weight)
         check_choice("method.strategy", strategy, STRATEGIES)
-        self.strategy, self.weight, self.rounds = strategy, weight, rounds
+        self.strategy = strategy
+        self.weight = weight
+        self.rounds = rounds
         self.threshold = STRATEGIES[strategy][1] if threshold is None else threshold
         self.passes = passes if strategy == "uncertainty" else 1
-        self.members, self.completed = members, 0
+        self.members = members
+        self.completed = 0
         parts = [part for name, part in network.named_modules() if not name.startswith("backbone.")]
         self._dropouts = [part for part in parts if isinstance(part, nn.Dropout) and part.p > 0]
         least = {"threshold": (self.threshold, 0), "rounds": (rounds, 1), "weight": (weight, 0)}
         least |= {"passes": (passes, 2), "members": (members, 1)}
-        problems = [f"method.{key} must be at least {low}, got {it}" for key, (it, low) in least.items() if it < low]
+        problems = [
+            f"method.{key} must be at least {low}, got {it}" for key, (it, low) in least.items() if it < low
+        ]
         if strategy == "top" and self.threshold > 1:
-            problems.append(f"method.threshold of strategy 'top' is a share of at most 1, got {self.threshold:g}")
+            problems.append(
+                f"method.threshold of strategy 'top' is a share of at most 1, got {self.threshold:g}"
+            )
         if strategy == "uncertainty" and not self._dropouts:
             problems.append(
                 f"strategy 'uncertainty' needs dropout, which network {type(network).__name__} has not: set "
@@ -106,7 +117,9 @@ class Curriculum(Method):
 
     @torch.no_grad()
     def _ask(self, batches: Iterable[Batch]) -> tuple[Opinion, Tensor, Tensor]:
-        """Opinion about the training images that can be read, which of their entries are unknown, and their index."""
+        """Opinion about the training images that can be read, which of their entries are unknown, and their
+        index.
+        """
         training = self.training
         self.eval()
         for part in self._dropouts:

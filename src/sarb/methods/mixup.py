@@ -1,4 +1,6 @@
-"""Mixup: learn from pairs of images mixed position by position, in pixels (ip_mixup) or grid features (fm_mixup)."""
+"""Mixup: learn from pairs of images mixed position by position, in pixels (ip_mixup) or grid features
+(fm_mixup).
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,10 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from sarb.batches.loader import Batch
 from sarb.blends import draw_mixing, mix
 from sarb.errors import ConfigError
 from sarb.labels import Targets
-from sarb.loader import Batch
 from sarb.methods.base import Method
 from sarb.networks.base import Network
 
@@ -17,8 +19,8 @@ from sarb.networks.base import Network
 class Mixup(Method):
     """L = λ ℓ(ŝ, y_n) + (1 − λ) ℓ(ŝ, y_m), with ŝ the logits of λ x_n + (1 − λ) x_m.
 
-    Each ℓ takes the known entries of its own image only. The mixed images replace the plain ones: λ is near 0 or 1 most
-    of the time, so many steps are nearly plain.
+    Each ℓ takes the known entries of its own image only. The mixed images replace the plain ones: λ is near
+    0 or 1 most of the time, so many steps are nearly plain.
 
     Args:
         network: any network.
@@ -42,7 +44,9 @@ class Mixup(Method):
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Batch -> {"cls", "mixup"}: what the labels of the image itself and those of its partner say."""
-        share, partner = (part.to(batch.images.device) for part in draw_mixing(len(batch.index), self.concentration))
+        share, partner = (
+            part.to(batch.images.device) for part in draw_mixing(len(batch.index), self.concentration)
+        )
         logits = self.network.head(self.mixed_maps(batch, share, partner))
         own = Targets.of(batch.labels)
         other = Targets(own.value[partner], own.weight[partner])

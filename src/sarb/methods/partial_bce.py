@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from sarb.batches.loader import Batch
 from sarb.labels import Targets
-from sarb.loader import Batch
 from sarb.methods.base import Method
 
 

@@ -9,10 +9,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from sarb.batches.loader import Batch
 from sarb.blends import InstanceBlend, PrototypeBlend, known_positives, random_partner
 from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix, Targets
-from sarb.loader import Batch
 from sarb.losses import contrastive
 from sarb.methods.base import Method
 from sarb.networks.base import Change, Network
@@ -32,10 +32,12 @@ class SARB(Method):
         detach_label: let α and β learn from the features only, not from the soft label 1−α.
         prototypes: K.
         start: first epoch (from 0) with blending; a number between 0 and 1 is a share of all epochs.
-        refresh: epochs between two computations of the prototypes, counted from ``start``; or a share of all epochs.
+        refresh: epochs between two computations of the prototypes, counted from ``start``; or a share of all
+            epochs.
         ilrb_weight: weight of an entry completed by ILRB in the loss (paper: 1).
         plrb_weight: the same for PLRB.
-        contrastive: λ; None is 0.05 with PLRB and 0 without, because the loss exists to make prototypes compact.
+        contrastive: λ; None is 0.05 with PLRB and 0 without, because the loss exists to make prototypes
+            compact.
         contrastive_form: ``"balanced"`` (authors' code) or ``"paper"`` (literal).
         without_positives: ``"none"`` or ``"all"``, see :func:`sarb.losses.contrastive`.
         ramp: epochs over which λ grows from 0.
@@ -72,7 +74,9 @@ class SARB(Method):
         least = {"start": (start, 0), "refresh": (refresh, 0.01), "prototypes": (prototypes, 1)}
         least |= {"ilrb_weight": (ilrb_weight, 0), "plrb_weight": (plrb_weight, 0)}
         problems = [
-            f"method.{key} must be at least {low}, got {value}" for key, (value, low) in least.items() if value < low
+            f"method.{key} must be at least {low}, got {value}"
+            for key, (value, low) in least.items()
+            if value < low
         ]
         if problems:
             raise ConfigError(problems)
@@ -85,11 +89,20 @@ class SARB(Method):
             )
         if plrb:
             self.plrb = PrototypeBlend(
-                categories, network.dim, prototypes, beta, per_category=per_category, weight=plrb_weight, **shared
+                categories,
+                network.dim,
+                prototypes,
+                beta,
+                per_category=per_category,
+                weight=plrb_weight,
+                **shared,
             )
-        self.start, self.refresh, self.ramp = start, refresh, ramp
+        self.start = start
+        self.refresh = refresh
+        self.ramp = ramp
         self.contrastive = (0.05 if plrb else 0.0) if contrastive is None else contrastive
-        self.contrastive_form, self.without_positives = contrastive_form, without_positives
+        self.contrastive_form = contrastive_form
+        self.without_positives = without_positives
         self.blending = False
         self.completed = {"ilrb": 0, "plrb": 0}
 
@@ -123,7 +136,8 @@ class SARB(Method):
         """Representations (M, D) of all known positives of the training images, and their categories (M,)."""
         training = self.training
         self.eval()
-        features, owners = [], []
+        features = []
+        owners = []
         for batch in batches:
             found = known_positives(self.network.represent(self.maps(batch)), Targets.of(batch.labels))
             features.append(found[0])
@@ -145,7 +159,9 @@ class SARB(Method):
     def _compactness(self, reps: Tensor, targets: Targets) -> Tensor:
         """λ L_cst, with λ growing over the first epochs."""
         ramp = min(1.0, self.position / self.ramp) if self.ramp > 0 else 1.0
-        distance = contrastive(reps, targets, form=self.contrastive_form, without_positives=self.without_positives)
+        distance = contrastive(
+            reps, targets, form=self.contrastive_form, without_positives=self.without_positives
+        )
         return self.contrastive * ramp * distance
 
     def _blends(self, reps: Tensor, targets: Targets) -> dict[str, tuple[Change, Targets]]:

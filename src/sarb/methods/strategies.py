@@ -1,4 +1,6 @@
-"""Which unknown labels curriculum labeling trusts its network to know: the five strategies of Durand et al. (2019)."""
+"""Which unknown labels curriculum labeling trusts its network to know: the five strategies of Durand et al.
+(2019).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def _by_uncertainty(opinion: Opinion, unknown: Tensor, threshold: float) -> Mask
 
 
 def _largest(score: Tensor, among: Tensor, share: float) -> Tensor:
-    """Mask of the given share, rounded, of the entries in ``among`` with the largest score; ties by position."""
+    """Mask of the given share, rounded, of the entries in ``among`` with the largest score; ties by
+    position.
+    """
     places = among.flatten().nonzero()[:, 0]
     order = score.flatten()[places].argsort(descending=True, stable=True)
     chosen = places[order[: round(share * len(places))]]
@@ -61,7 +65,8 @@ def pseudo_labels(strategy: str, opinion: Opinion, unknown: Tensor, threshold: f
     """Label the unknown entries (n, C) that the strategy trusts: value 0 or 1, weight 1; weight 0 elsewhere.
 
     * ``"score"``: present where x > θ, absent where x < −θ.
-    * ``"top"``: of the unknown entries with x > 0 the share θ with the largest x is present; of those with x < 0 the
+    * ``"top"``: of the unknown entries with x > 0 the share θ with the largest x is present; of those with x
+    < 0 the
       share θ with the smallest x is absent.
     * ``"positives"``: present where x > θ; nothing becomes absent.
     * ``"ensemble"``: as ``"score"``, where x is that of the least sure member of :func:`agreement`.
@@ -72,5 +77,7 @@ def pseudo_labels(strategy: str, opinion: Opinion, unknown: Tensor, threshold: f
 
 
 def agreement(first: Tensor, second: Tensor) -> Tensor:
-    """Score of the less sure of two members where their signs agree, else 0; any number of members by repetition."""
+    """Score of the less sure of two members where their signs agree, else 0; any number of members by
+    repetition.
+    """
     return torch.minimum(first, second).clamp(min=0) + torch.maximum(first, second).clamp(max=0)

@@ -1,7 +1,7 @@
 """Networks: images to maps to representations to logits."""
 
 from sarb.networks.attention import SemanticAttention
-from sarb.networks.backbone import Backbone, create_backbone
+from sarb.networks.backbones.base import Backbone, create_backbone
 from sarb.networks.base import Network
 from sarb.networks.classifier import CategoryLinear, ContextClassifier
 from sarb.networks.decouple import SemanticDecoupling

@@ -13,8 +13,8 @@ class SemanticAttention(nn.Module):
     Args:
         dim: D, width of the grid features and of the representation.
         categories: C.
-        normalise: multiply the sum by 2/(H·W), so that even masks of ½ give the plain average whatever the grid; the
-            paper's sum grows with it and drives the tanh behind it into saturation.
+        normalise: multiply the sum by 2/(H·W), so that even masks of ½ give the plain average whatever the
+            grid; the paper's sum grows with it and drives the tanh behind it into saturation.
     """
 
     def __init__(self, dim: int, categories: int, normalise: bool = False) -> None:

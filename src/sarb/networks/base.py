@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sarb.labels import LabelMatrix
-from sarb.networks.backbone import Backbone
+from sarb.networks.backbones.base import Backbone
 
 
 class Change(NamedTuple):
@@ -30,8 +30,8 @@ class Network(nn.Module):
     """images -> ``maps`` (B, D, H, W) -> ``represent`` (B, C, D) -> ``classify`` (B, C).
 
     A subclass names the stages it offers. One without a per-category representation leaves ``represent`` out
-    and classifies maps; :meth:`head` hides the difference. ``from_frozen`` enters behind the frozen part of the
-    backbone, which is where a feature cache stands in for the images.
+    and classifies maps; :meth:`head` hides the difference. ``from_frozen`` enters behind the frozen part of
+    the backbone, which is where a feature cache stands in for the images.
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "represent", "classify"})
@@ -64,21 +64,26 @@ class Network(nn.Module):
         raise AssertionError("a network defines classify")
 
     def classify_all(self, reps: Tensor, changes: Sequence[Change]) -> list[Tensor]:
-        """Classify a batch and changed copies of it as **one** batch: logits (B, C) of the plain one and of each copy.
+        """Classify a batch and changed copies of it as **one** batch: logits (B, C) of the plain one and of
+        each copy.
 
-        An image that a change leaves as it is has the plain logits; only what is new is computed. That is the same as
-        classifying every copy by itself as long as :meth:`classify` works image by image without chance; a network
-        with dropout there must override :meth:`repeats`.
+        An image that a change leaves as it is has the plain logits; only what is new is computed. That is
+        the same as classifying every copy by itself as long as :meth:`classify` works image by image without
+        chance; a network with dropout there must override :meth:`repeats`.
         """
         if not self.repeats():
-            return [self.classify(each) for each in (reps, *(reps.index_copy(0, c.rows, c.reps) for c in changes))]
+            return [
+                self.classify(each) for each in (reps, *(reps.index_copy(0, c.rows, c.reps) for c in changes))
+            ]
         sizes = [len(reps), *(len(change.rows) for change in changes)]
         plain, *changed = torch.split(self._classify_changed(reps, changes), sizes)
         copies = zip(changes, changed, strict=True)
         return [plain, *(plain.index_copy(0, change.rows, logits) for change, logits in copies)]
 
     def repeats(self) -> bool:
-        """Whether :meth:`classify` gives an image the same logits every time, whatever else is in the batch."""
+        """Whether :meth:`classify` gives an image the same logits every time, whatever else is in the
+        batch.
+        """
         return True
 
     def _classify_changed(self, reps: Tensor, changes: Sequence[Change]) -> Tensor:
@@ -90,9 +95,11 @@ class Network(nn.Module):
         raise AssertionError("a network defines attention")
 
     def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
-        """Start from the data, if the network has such an option: once, before the first epoch of a fresh run.
+        """Start from the data, if the network has such an option: once, before the first epoch of a fresh
+        run.
 
-        ``activations()`` iterates over what the frozen backbone stages make of the training images, (B, c, h, w) each.
+        ``activations()`` iterates over what the frozen backbone stages make of the training images, (B, c,
+        h, w) each.
         """
 
     def head(self, maps: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ class SemanticDecoupling(nn.Module):
 
         a_cp = softmax_p( vᵀ tanh(W1 x_p ⊙ W2 w_c) )        f_c = Σ_p a_cp x_p
 
-    W3 and w4 have no non-linearity between them and their biases vanish in the softmax, so they are evaluated as
-    one vector; both stay parameters, as in the paper.
+    W3 and w4 have no non-linearity between them and their biases vanish in the softmax, so they are
+    evaluated as one vector; both stay parameters, as in the paper.
 
     Args:
         dim: D, width of the grid features.
@@ -33,11 +33,15 @@ class SemanticDecoupling(nn.Module):
     def attention(self, maps: Tensor, words: Tensor) -> Tensor:
         """Maps (B, D, H, W), words (C, W) -> attention (B, C, H, W), each map summing to 1."""
         grid = maps.flatten(2).transpose(1, 2)  # (B, P, D)
-        image, word = self.image(grid), self.word(words)  # (B, P, hidden), (C, hidden)
+        # (B, P, hidden), (C, hidden)
+        image = self.image(grid)
+        word = self.word(words)
         direction = self.joint.weight.T @ self.score.weight[0]  # v, (hidden,)
         scores = joint_scores(image.flatten(0, 1), word, direction)  # (C, B·P)
         attention = scores.view(len(words), *image.shape[:2]).transpose(0, 1).softmax(-1)
-        return attention.reshape(maps.shape[0], len(words), *maps.shape[2:])  # len() would fix an exported batch
+        return attention.reshape(
+            maps.shape[0], len(words), *maps.shape[2:]
+        )  # len() would fix an exported batch
 
     def forward(self, maps: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """Maps (B, D, H, W), words (C, W) -> representations (B, C, D), attention (B, C, H, W)."""

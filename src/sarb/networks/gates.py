@@ -15,9 +15,10 @@ def gated_update(states: Tensor, message: Tensor, state: Tensor, candidate: Tens
 
         z, r = σ(message_zr + state)        h' = tanh(message_h + U_h (r ⊙ h))
 
-    Automatic differentiation of this line walks over (B, C, 3D) a dozen times more than is needed: it joins the
-    gradients of the slices, and keeps a copy for each product. Written out, they go straight to where they belong.
-    A compiler or exporter gets the plain expression and fuses it itself; mixed precision casts it as it sees fit.
+    Automatic differentiation of this line walks over (B, C, 3D) a dozen times more than is needed: it joins
+    the gradients of the slices, and keeps a copy for each product. Written out, they go straight to where
+    they belong. A compiler or exporter gets the plain expression and fuses it itself; mixed precision casts
+    it as it sees fit.
 
     Args:
         states: h (B, C, D).
@@ -32,7 +33,9 @@ def gated_update(states: Tensor, message: Tensor, state: Tensor, candidate: Tens
     return _forward(states, message, state, candidate)[0]
 
 
-def _forward(states: Tensor, message: Tensor, state: Tensor, candidate: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _forward(
+    states: Tensor, message: Tensor, state: Tensor, candidate: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """New states, the gates [z, r] (B, C, 2D), and the proposed states h' (B, C, D)."""
     width = states.shape[-1]
     # split, not slices: the gradient of a slice fills the rest with zeros and adds them

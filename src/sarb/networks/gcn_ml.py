@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from sarb.errors import check_choice, check_share
 from sarb.labels import LabelMatrix
-from sarb.networks.backbone import Backbone
+from sarb.networks.backbones.base import Backbone
 from sarb.networks.base import Network
 from sarb.networks.informed import prior_logits
 from sarb.networks.words import CategoryWords
@@ -20,11 +20,13 @@ from sarb.networks.words import CategoryWords
 def correlation(graph: Tensor, threshold: float = 0.4, reweight: float = 0.25) -> Tensor:
     r"""Co-occurrence A_ij = P(j | i) (C, C) -> Â (C, C), the matrix that a graph convolution multiplies with.
 
-        B_ij = [A_ij ≥ τ, i ≠ j]      A'_ij = p B_ij / Σ_k B_ik + [i = j]      Â = D^-½ A' D^-½,  D_ii = Σ_j A'_ij
+        B_ij = [A_ij ≥ τ, i ≠ j]      A'_ij = p B_ij / Σ_k B_ik + [i = j]      Â = D^-½ A' D^-½,  D_ii = Σ_j
+        A'_ij
 
-    Rows are divided, as the paper's equation 8 has it: category i listens to the categories that are likely where i is,
-    and all of them together speak with the weight p. A category without such company keeps its own row alone. The
-    paper's diagonal is 1−p; ours is 1, as in the authors' code (which divides the columns, and transposes at the end).
+    Rows are divided, as the paper's equation 8 has it: category i listens to the categories that are likely
+    where i is, and all of them together speak with the weight p. A category without such company keeps its
+    own row alone. The paper's diagonal is 1−p; ours is 1, as in the authors' code (which divides the
+    columns, and transposes at the end).
     """
     edges = (graph >= threshold).to(graph.dtype).fill_diagonal_(0)
     weights = reweight * edges / edges.sum(1, keepdim=True).clamp(min=1) + torch.eye(len(graph)).to(graph)
@@ -33,7 +35,8 @@ def correlation(graph: Tensor, threshold: float = 0.4, reweight: float = 0.25) -
 
 
 class GraphConvolutions(nn.Module):
-    """E (C, W) -> Â · LeakyReLU(Â E W1) · W2, (C, D): the words of a category and its company become its classifier.
+    """E (C, W) -> Â · LeakyReLU(Â E W1) · W2, (C, D): the words of a category and its company become its
+    classifier.
 
     The weights start uniform within ±1/√(their output width), as in the authors' code.
     """
@@ -68,7 +71,8 @@ class NodeClassifier(nn.Module):
 class GCNML(Network):
     """backbone → global maximum x (D); words → two graph convolutions → nodes (C, D); logit_c = node_c · x.
 
-    D is the width of the backbone. There is no per-category representation: the image has one vector x for all.
+    D is the width of the backbone. There is no per-category representation: the image has one vector x for
+    all.
 
     Args:
         backbone: image to map.
@@ -80,7 +84,8 @@ class GCNML(Network):
         threshold: τ, the least P(j | i) that makes an edge.
         reweight: p, the weight of all neighbours together beside the 1 of the category itself.
         bias: add one learned number per category to the logit (paper: none).
-        initial: ``"random"`` (paper), or ``"informed"``: small scores, and the rates of known positives as bias.
+        initial: ``"random"`` (paper), or ``"informed"``: small scores, and the rates of known positives as
+            bias.
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
@@ -116,7 +121,9 @@ class GCNML(Network):
 
     @torch.no_grad()
     def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
-        """Informed start: scores a tenth wide, measured on the first images, around the rates of known positives."""
+        """Informed start: scores a tenth wide, measured on the first images, around the rates of known
+        positives.
+        """
         if self.initial == "random":
             return
         features = self.from_frozen(next(iter(activations()))).amax((2, 3))

@@ -21,7 +21,9 @@ class Layers(NamedTuple):
 
 
 class Products(NamedTuple):
-    """What the matrix products of a step give: message (B, C, 3D) for z, r and h', state (B, C, 2D) for z and r."""
+    """What the matrix products of a step give: message (B, C, 3D) for z, r and h', state (B, C, 2D) for z
+    and r.
+    """
 
     message: Tensor
     state: Tensor
@@ -80,10 +82,13 @@ class GatedGraph(nn.Module):
             message = torch.cat(propagate(graph, states), -1)
         return Products(F.linear(message, layers.message, layers.bias), F.linear(states, layers.state))
 
-    def changed(self, products: Products, graph: Tensor, category: Tensor, change: Tensor, layers: Layers) -> Products:
+    def changed(
+        self, products: Products, graph: Tensor, category: Tensor, change: Tensor, layers: Layers
+    ) -> Products:
         """Return the products of states that differ in one category of each image, h + e_c δᵀ.
 
-        A (h + e_c δᵀ) = A h + A_·c δᵀ, and likewise for Aᵀ: a sum of two outer products instead of a matrix product.
+        A (h + e_c δᵀ) = A h + A_·c δᵀ, and likewise for Aᵀ: a sum of two outer products instead of a matrix
+        product.
 
         Args:
             products: of the unchanged states.
@@ -92,7 +97,8 @@ class GatedGraph(nn.Module):
             change: δ, (B, D).
             layers: of this graph.
         """
-        width, image = change.shape[-1], torch.arange(len(category), device=category.device)
+        width = change.shape[-1]
+        image = torch.arange(len(category), device=category.device)
         columns = torch.stack([graph[:, category].T, graph[category]], -1)  # (B, C, 2)
         moved = torch.stack([change @ layers.message[:, :width].T, change @ layers.message[:, width:].T], 1)
         return Products(

@@ -1,8 +1,9 @@
 """An informed start for small data: each part begins as a sensible function of the data instead of at random.
 
-With a few thousand images and a tenth of their labels a randomly started head over-fits before it has found its way.
-Started like this, the whole network is at first a linear classifier on the whitened, averaged map, and every part
-departs from there as far as it pays. None of it looks at a label but the rate of known positives.
+With a few thousand images and a tenth of their labels a randomly started head over-fits before it has found
+its way. Started like this, the whole network is at first a linear classifier on the whitened, averaged map,
+and every part departs from there as far as it pays. None of it looks at a label but the rate of known
+positives.
 """
 
 from __future__ import annotations
@@ -20,18 +21,26 @@ CELLS = 60_000
 
 
 def prior_logits(labels: LabelMatrix) -> Tensor:
-    """Log-odds of each category (C,) among its known labels: log p/(1−p), p = (positives + 1)/(known + 20)."""
+    """Log-odds of each category (C,) among its known labels: log p/(1−p), p = (positives + 1)/(known +
+    20).
+    """
     rate = (labels.positives + 1) / (labels.known.sum(0) + 20)
     return torch.from_numpy(np.log(rate / (1 - rate))).float()
 
 
 @torch.no_grad()
 def principal_directions(maps: Callable[[], Iterable[Tensor]], count: int) -> Tensor:
-    """Leading ``count`` principal directions (count, D) of the grid cells of maps (B, D, H, W), in float64 sums."""
-    seen, total, product = 0, torch.zeros(1), torch.zeros(1)
+    """Leading ``count`` principal directions (count, D) of the grid cells of maps (B, D, H, W), in float64
+    sums.
+    """
+    seen = 0
+    total = torch.zeros(1)
+    product = torch.zeros(1)
     for batch in maps():
         cells = batch.transpose(0, 1).flatten(1).double().cpu()
-        total, product, seen = total + cells.sum(1), product + cells @ cells.T, seen + cells.shape[1]
+        total = total + cells.sum(1)
+        product = product + cells @ cells.T
+        seen = seen + cells.shape[1]
         if seen >= CELLS:
             break
     mean = total / seen
@@ -44,7 +53,9 @@ def principal_directions(maps: Callable[[], Iterable[Tensor]], count: int) -> Te
 
 @torch.no_grad()
 def start_projection(convolution: nn.Conv2d, maps: Callable[[], Iterable[Tensor]]) -> None:
-    """Let a 1×1 convolution start as the leading principal directions; with the batch norm behind it, it whitens."""
+    """Let a 1×1 convolution start as the leading principal directions; with the batch norm behind it, it
+    whitens.
+    """
     found = principal_directions(maps, convolution.out_channels)
     convolution.weight[: len(found), :, 0, 0] = found.to(convolution.weight)
 

@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from sarb.labels import LabelMatrix
-from sarb.networks.backbone import Backbone
+from sarb.networks.backbones.base import Backbone
 from sarb.networks.base import Change, Network
 from sarb.networks.graph import GatedGraph
 from sarb.networks.ssgrl import SSGRL
 
-#: bias of the second graph's update gate at an informed start: σ(−4) = 0.02, so that a weight moves little in T steps
+#: bias of the second graph's update gate at an informed start: σ(−4) = 0.02, so that a weight moves little
+#: in T steps
 CLOSED = -4.0
 
 
@@ -23,13 +24,13 @@ class KGGR(SSGRL):
         h = G1(f, A)            o_c = tanh(W [h_c , f_c] + b)         (the same as in SSGRL)
         w' = G2(w, A)           logit_c = w'_c · o_c + b_c
 
-    f (B, C, D) are the category representations, A (C, C) the co-occurrence graph, w (C, D) one learned weight vector
-    per category, G1 and G2 two :class:`GatedGraph` with weights of their own. w' does not depend on the image, so G2
-    runs once per batch.
+    f (B, C, D) are the category representations, A (C, C) the co-occurrence graph, w (C, D) one learned
+    weight vector per category, G1 and G2 two :class:`GatedGraph` with weights of their own. w' does not
+    depend on the image, so G2 runs once per batch.
 
-    There is no public code. Our reading of the paper: both graphs have the same edges A, and the same width D; the
-    state of G2 after its last step is the classifier itself, without an output layer on top; w is learned together
-    with the rest. A few-shot category, the paper's other topic, is not treated apart.
+    There is no public code. Our reading of the paper: both graphs have the same edges A, and the same width
+    D; the state of G2 after its last step is the classifier itself, without an output layer on top; w is
+    learned together with the rest. A few-shot category, the paper's other topic, is not treated apart.
 
     Args:
         backbone: image to map.
@@ -60,9 +61,21 @@ class KGGR(SSGRL):
         initial: str = "random",
     ) -> None:
         super().__init__(
-            backbone, categories, graph, words, csrl=csrl, dim=dim, hidden=hidden, word_dim=word_dim, steps=steps,
-            neighbours=neighbours, grid=grid, dropout=dropout, normalise=normalise, initial=initial,
-        )  # fmt: skip
+            backbone,
+            categories,
+            graph,
+            words,
+            csrl=csrl,
+            dim=dim,
+            hidden=hidden,
+            word_dim=word_dim,
+            steps=steps,
+            neighbours=neighbours,
+            grid=grid,
+            dropout=dropout,
+            normalise=normalise,
+            initial=initial,
+        )
         self.weight_graph = GatedGraph(dim, weight_steps)
 
     def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from sarb.errors import check_choice
 from sarb.labels import LabelMatrix
-from sarb.networks.backbone import Backbone
+from sarb.networks.backbones.base import Backbone
 from sarb.networks.base import Network
 from sarb.networks.informed import prior_logits
 

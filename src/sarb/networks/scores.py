@@ -9,17 +9,19 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-#: elements of the joint space worked on at a time: what stays in a core's cache, and enough to keep a GPU busy
+#: elements of the joint space worked on at a time: what stays in a core's cache, and enough to keep a GPU
+#: busy
 BLOCK = {"cpu": 1 << 21, "cuda": 1 << 26}
 
 
 def joint_scores(image: Tensor, word: Tensor, direction: Tensor) -> Tensor:
-    """s_cm = Σ_h v_h tanh(x_mh w_ch): image x (M, hidden), word w (C, hidden), direction v (hidden) -> (C, M).
+    """s_cm = Σ_h v_h tanh(x_mh w_ch): image x (M, hidden), word w (C, hidden), direction v (hidden) -> (C,
+    M).
 
-    Written as one expression this holds M · C · hidden numbers three times over, 385 MB for a batch of 16 at the
-    paper's sizes. Here forward and backward walk through blocks that fit into the cache and compute the tanh twice
-    instead of keeping it, which is less memory **and** less time: the work is bound by memory, not by the tanh.
-    A compiler or exporter gets the plain expression and fuses it itself.
+    Written as one expression this holds M · C · hidden numbers three times over, 385 MB for a batch of 16 at
+    the paper's sizes. Here forward and backward walk through blocks that fit into the cache and compute the
+    tanh twice instead of keeping it, which is less memory **and** less time: the work is bound by memory,
+    not by the tanh. A compiler or exporter gets the plain expression and fuses it itself.
     """
     if torch.compiler.is_compiling():
         return torch.tanh(image * word[:, None]) @ direction
@@ -45,7 +47,8 @@ class _JointScores(torch.autograd.Function):
         image, word, direction = ctx.saved_tensors
         to_image, to_word, to_direction = map(torch.zeros_like, (image, word, direction))
         for categories, rows, (first, second) in _blocks(image, word, 2):
-            joint, slope = _tanh(image[rows], word[categories], first), gradient[categories, rows].contiguous()
+            joint = _tanh(image[rows], word[categories], first)
+            slope = gradient[categories, rows].contiguous()
             to_direction.addmv_(joint.flatten(0, 1).T, slope.flatten())
             slope = slope[..., None]
             change = torch.addcmul(slope, joint.square_(), slope, value=-1, out=second)
@@ -60,7 +63,9 @@ def _tanh(image: Tensor, word: Tensor, out: Tensor) -> Tensor:
 
 
 def _blocks(image: Tensor, word: Tensor, count: int) -> Iterator[tuple[slice, slice, list[Tensor]]]:
-    """Yield ranges of categories and rows that cover (C, M), each with ``count`` buffers of (c, m, hidden)."""
+    """Yield ranges of categories and rows that cover (C, M), each with ``count`` buffers of (c, m,
+    hidden).
+    """
     (size, hidden), limit = image.shape, BLOCK.get(image.device.type, BLOCK["cuda"])
     rows = max(1, min(size, limit // hidden))
     categories = max(1, min(len(word), limit // (rows * hidden)))

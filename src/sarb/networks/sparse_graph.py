@@ -1,4 +1,6 @@
-"""The co-occurrence graph of thousands of categories: the strongest edges, and the rest as a product of two vectors."""
+"""The co-occurrence graph of thousands of categories: the strongest edges, and the rest as a product of two
+vectors.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Edges(NamedTuple):
         return cls(kept.nonzero()[:, 1], matrix[kept], F.pad(kept.sum(1).cumsum(0)[:-1], (1, 0)))
 
     def times(self, states: Tensor) -> Tensor:
-        """S h of states (B, C, D): one weighted sum of rows for each row, image by image to stay in the cache."""
+        """S h of states (B, C, D): one weighted sum of rows for each row, image by image to stay in the
+        cache.
+        """
         first = torch.arange(len(states), device=states.device)[:, None]
         ends = (self.ends + first * states.shape[1]).flatten()
         starts = (self.starts + first * len(self.ends)).flatten()
@@ -45,17 +49,21 @@ class SparseGraph(NamedTuple):
     @classmethod
     @torch.no_grad()
     def of(cls, graph: Tensor, neighbours: int) -> SparseGraph:
-        """Keep the diagonal and the ``neighbours`` strongest other entries of each row of A (C, C) as they are.
+        """Keep the diagonal and the ``neighbours`` strongest other entries of each row of A (C, C) as they
+        are.
 
-        The other entries are replaced by r_i c_j, the least-squares fit to them. A smoothed entry of a pair that was
-        never seen is κ π_j / (d_i + κ) if all labels are known, which **is** such a product: then nothing is lost as
-        long as a category was seen with at most ``neighbours`` others. Otherwise this is an approximation.
+        The other entries are replaced by r_i c_j, the least-squares fit to them. A smoothed entry of a pair
+        that was never seen is κ π_j / (d_i + κ) if all labels are known, which **is** such a product: then
+        nothing is lost as long as a category was seen with at most ``neighbours`` others. Otherwise this is
+        an approximation.
         """
         own = torch.eye(len(graph), dtype=torch.bool, device=graph.device)
         strongest = graph.masked_fill(own, -torch.inf).topk(min(neighbours, len(graph) - 1), 1).indices
         kept = own.scatter(1, strongest, True)
-        rest, free = graph.masked_fill(kept, 0), (~kept).to(graph.dtype)
-        column, tiny = rest.sum(0) / free.sum(0).clamp_min(1), torch.finfo(graph.dtype).tiny
+        rest = graph.masked_fill(kept, 0)
+        free = (~kept).to(graph.dtype)
+        column = rest.sum(0) / free.sum(0).clamp_min(1)
+        tiny = torch.finfo(graph.dtype).tiny
         row = torch.zeros_like(column)
         for _ in range(ROUNDS):
             row = rest @ column / (free @ column.square()).clamp_min(tiny)
@@ -73,7 +81,9 @@ class SparseGraph(NamedTuple):
 
 
 def propagate(graph: SparseGraph, states: Tensor) -> tuple[Tensor, Tensor]:
-    """A h and Aᵀ h of states h (B, C, D), each (B, C, D); the cost is B · D · C · neighbours, not B · D · C²."""
+    """A h and Aᵀ h of states h (B, C, D), each (B, C, D); the cost is B · D · C · neighbours, not B · D ·
+    C².
+    """
     out, back = _Propagate.apply(states, graph)  # type: ignore[no-untyped-call]
     return out, back
 
@@ -83,7 +93,8 @@ class _Propagate(torch.autograd.Function):
 
     @staticmethod
     def forward(context: Any, states: Tensor, graph: SparseGraph) -> tuple[Tensor, Tensor]:
-        context.graph, kind = graph, states.dtype
+        context.graph = graph
+        kind = states.dtype
         states = states.to(graph.row.dtype)
         return graph.times(states).to(kind), graph.turned_times(states).to(kind)
 

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from sarb.errors import ConfigError, check_choice
 from sarb.labels import LabelMatrix
 from sarb.networks.attention import SemanticAttention
-from sarb.networks.backbone import Backbone
+from sarb.networks.backbones.base import Backbone
 from sarb.networks.base import Change, Network
 from sarb.networks.classifier import ContextClassifier
 from sarb.networks.decouple import SemanticDecoupling
@@ -34,8 +34,9 @@ class SSGRL(Network):
         dim: D.
         hidden: joint width of SD.
         steps: T of the graph.
-        neighbours: 0 multiplies with the whole graph; k keeps the k strongest edges of each category and replaces the
-            rest by a product of two vectors, for thousands of categories (see ``networks/sparse_graph.py``).
+        neighbours: 0 multiplies with the whole graph; k keeps the k strongest edges of each category and
+            replaces the rest by a product of two vectors, for thousands of categories (see
+            ``networks/sparse_graph.py``).
         grid: maps larger than this are average-pooled 2×2 (paper: 14×14 at 448 becomes 7×7).
         dropout: in φ (paper: 0).
         normalise: scale SAM's sum to the size of an average (paper: the plain sum).
@@ -69,7 +70,9 @@ class SSGRL(Network):
         self.initial = initial
         if neighbours < 0:
             raise ConfigError([f"network.neighbours must be at least 0, got {neighbours}"])
-        self.grid, self.dim, self.neighbours = grid, dim, neighbours
+        self.grid = grid
+        self.dim = dim
+        self.neighbours = neighbours
         self.project = nn.Sequential(nn.Conv2d(backbone.width, dim, 1, bias=False), nn.BatchNorm2d(dim))
         self.sd: SemanticDecoupling | None = None
         self.sam: SemanticAttention | None = None
@@ -87,7 +90,9 @@ class SSGRL(Network):
         self._sparse: tuple[Tensor, int, SparseGraph] | None = None
 
     def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
-        """Informed start: a linear classifier on the whitened, evenly attended map, with the rates as bias."""
+        """Informed start: a linear classifier on the whitened, evenly attended map, with the rates as
+        bias.
+        """
         if self.initial == "random":
             return
         convolution = self.project[0]
@@ -138,7 +143,8 @@ class SSGRL(Network):
         """Return the graph to multiply with: A (C, C), or its strongest edges, found anew when A changes."""
         if not self.neighbours or torch.compiler.is_compiling():  # an exported model has the whole graph
             return self.cooccurrence
-        whole, version = self.cooccurrence, self.cooccurrence._version
+        whole = self.cooccurrence
+        version = self.cooccurrence._version
         if self._sparse is None or self._sparse[0] is not whole or self._sparse[1] != version:
             self._sparse = whole, version, SparseGraph.of(whole, self.neighbours)
         return self._sparse[2]
@@ -153,7 +159,9 @@ class SSGRL(Network):
         return not (self.training and self.classifier.dropout.p > 0)
 
     def _classify_changed(self, reps: Tensor, changes: Sequence[Change]) -> Tensor:
-        """As one batch; a change in one category of every image gets its first graph step from the plain one's."""
+        """As one batch; a change in one category of every image gets its first graph step from the plain
+        one's.
+        """
         if self.neighbours:
             return super()._classify_changed(reps, changes)
         everything = torch.cat([reps, *(change.reps for change in changes)])
@@ -163,7 +171,8 @@ class SSGRL(Network):
         products = self.graph.products(torch.cat(full), self.cooccurrence, layers)
         message, state = (torch.split(product, [len(part) for part in full]) for product in products)
         ready = [Products(*each) for each in zip(message, state, strict=True)]
-        plain, parts = ready[0], [ready.pop(0)]
+        plain = ready[0]
+        parts = [ready.pop(0)]
         for change, one in zip(changes, alone, strict=True):
             parts.append(self._moved(plain, reps, change, layers) if one else ready.pop(0))
         first = Products(*(torch.cat(list(part)) for part in zip(*parts, strict=True)))

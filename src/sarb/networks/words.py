@@ -21,10 +21,12 @@ class CategoryWords(nn.Module):
     ) -> None:
         super().__init__()
         if vectors is None:
-            vectors, found = torch.zeros(categories, dim), torch.zeros(categories, dtype=torch.bool)
+            vectors = torch.zeros(categories, dim)
+            found = torch.zeros(categories, dtype=torch.bool)
         if found is None:
             found = torch.ones(categories, dtype=torch.bool)
-        # a learned row starts as long as a given one, so that no category dominates the product with the image
+        # a learned row starts as long as a given one, so that no category dominates the product with the
+        # image
         scale = vectors[found].std().item() if found.any() else 0.4
         self.given: Tensor
         self.found: Tensor

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 #: figures shown in the card, and what they are
 FIGURES = {
-    "mAP": "mean average precision", "mAP_interpolated": "the same, interpolated as in the paper",
-    "OF1": "F1 over all labels", "CF1": "mean of the categories' F1",
-}  # fmt: skip
+    "mAP": "mean average precision",
+    "mAP_interpolated": "the same, interpolated as in the paper",
+    "OF1": "F1 over all labels",
+    "CF1": "mean of the categories' F1",
+}
 #: below so many known positives a category is named among the limits
 FEW = 5
 UNSTATED = (
@@ -48,7 +50,9 @@ def model_card(
         license: identifier, or None.
     """
     title = f"{settings['method']} on {settings['network']} / {settings['backbone']}"
-    name = str((data or {}).get("name") or "own data")  # not the source: a path of the user's is not for the hub
+    name = str(
+        (data or {}).get("name") or "own data"
+    )  # not the source: a path of the user's is not for the hub
     return f"""{front_matter(title, license, name, metrics)}
 # {title}
 
@@ -116,7 +120,9 @@ def front_matter(title: str, license: str | None, data: str | None, metrics: Map
     if data is not None:
         fields["datasets"] = [data]
     if found:
-        entries = [{"type": name, "value": round(value, 2), "name": FIGURES[name]} for name, value in found.items()]
+        entries = [
+            {"type": name, "value": round(value, 2), "name": FIGURES[name]} for name, value in found.items()
+        ]
         task = {"type": "image-classification", "name": "multi-label image classification"}
         result = {"task": task, "dataset": {"type": "image", "name": data or "own data"}, "metrics": entries}
         fields["model-index"] = [{"name": title, "results": [result]}]
@@ -129,12 +135,15 @@ def with_license(card: str, license: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", license):
         raise ConfigError([f"license is an identifier such as apache-2.0 or cc-by-4.0, got '{license}'"])
     card = re.sub(r"^license: .*$", f'license: "{license}"', card, count=1, flags=re.M)
-    return re.sub(r"(^## Licence\n\n).*?(?=\n\n## |\Z)", rf"\g<1>{license}\n", card, count=1, flags=re.M | re.S)
+    return re.sub(
+        r"(^## Licence\n\n).*?(?=\n\n## |\Z)", rf"\g<1>{license}\n", card, count=1, flags=re.M | re.S
+    )
 
 
 def write_card(folder: Path, model: Model) -> None:
     """Write the card of a run's model anew, with what the test has found."""
-    config, labels = read_json(folder / "config.json"), LabelMatrix.load(folder / "labels.npz")
+    config = read_json(folder / "config.json")
+    labels = LabelMatrix.load(folder / "labels.npz")
     metrics = read_json(folder / "metrics.json") if (folder / "metrics.json").is_file() else None
     text = model_card(model, config["settings"], labels, data=config.get("data"), metrics=metrics)
     with atomic_write(folder / "model" / "README.md") as file:
@@ -160,7 +169,9 @@ def _metrics(metrics: Mapping[str, Any] | None) -> str:
     if not found:
         return "Not tested."
     lines = [f"| {name} | {value:.1f} | {FIGURES[name]} |" for name, value in found.items()]
-    return "\n".join(["On the test images, in percent, known labels only:", "", "| | | |", "|---|---|---|", *lines])
+    return "\n".join(
+        ["On the test images, in percent, known labels only:", "", "| | | |", "|---|---|---|", *lines]
+    )
 
 
 def _poor(labels: LabelMatrix) -> str:

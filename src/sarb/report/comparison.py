@@ -1,4 +1,4 @@
-"""``comparison_page``: several runs beside each other on one page."""
+"""``comparison_page``: several runs beside each other on one html."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from sarb.errors import DataError
 from sarb.files import atomic_write
-from sarb.report import page, plots
+from sarb.report import html, plots
 from sarb.report.report import number
 
 #: the metrics a comparison shows
@@ -18,11 +18,14 @@ SHOWN = ("mAP", "mAP_interpolated", "OF1", "CF1")
 DRAWN = ("mAP", "OF1", "CF1")
 
 
-def comparison_page(rows: Sequence[Mapping[str, Any]], out: str | Path, title: str = "Comparison of runs") -> Path:
+def comparison_page(
+    rows: Sequence[Mapping[str, Any]], out: str | Path, title: str = "Comparison of runs"
+) -> Path:
     """Write one self-contained page that compares runs and return its path.
 
     Args:
-        rows: one mapping per run with ``name``, ``run_dir`` and ``metrics`` (as from :func:`sarb.metrics.evaluate`).
+        rows: one mapping per run with ``name``, ``run_dir`` and ``metrics`` (as from
+            :func:`sarb.metrics.evaluate`).
         out: the page; links to the runs' own reports are relative to its folder.
         title: its heading.
     """
@@ -31,11 +34,11 @@ def comparison_page(rows: Sequence[Mapping[str, Any]], out: str | Path, title: s
         if lacking:
             raise DataError(f"row {index} of the comparison lacks {', '.join(lacking)}")
     out = Path(out)
-    body = [f'<header><p class="eyebrow">sarb</p><h1>{page.escape(title)}</h1>{_lead(rows)}</header>']
+    body = [f'<header><p class="eyebrow">sarb</p><h1>{html.escape(title)}</h1>{_lead(rows)}</header>']
     if rows:
-        body.append(page.section("Numbers", _table(rows, out), _picture(rows)))
+        body.append(html.section("Numbers", _table(rows, out), _picture(rows)))
     with atomic_write(out) as file:
-        file.write(page.page(title, "\n".join(body)))
+        file.write(html.page(title, "\n".join(body)))
     return out
 
 
@@ -49,7 +52,7 @@ def _lead(rows: Sequence[Mapping[str, Any]]) -> str:
     if len(order) > 1:
         ahead = (_value(order[0], "mAP") or 0.0) - (_value(order[1], "mAP") or 0.0)
         text += f", {ahead:.1f} ahead of {order[1]['name']}"
-    return f'<p class="lead">{page.escape(text)}.</p>'
+    return f'<p class="lead">{html.escape(text)}.</p>'
 
 
 def _table(rows: Sequence[Mapping[str, Any]], out: Path) -> str:
@@ -60,18 +63,20 @@ def _table(rows: Sequence[Mapping[str, Any]], out: Path) -> str:
         line = [f"<td>{_link(row, out)}</td>"]
         for name in SHOWN:
             value = _value(row, name)
-            line.append(page.cell(number(value), value, "best" if value is not None and value == best[name] else ""))
+            line.append(
+                html.cell(number(value), value, "best" if value is not None and value == best[name] else "")
+            )
         cells.append(line)
-    return page.table(["run", *SHOWN], cells, sortable=True)
+    return html.table(["run", *SHOWN], cells, sortable=True)
 
 
 def _link(row: Mapping[str, Any], out: Path) -> str:
     """The run's name, leading to its report."""
     report = Path(row["run_dir"]) / "report.html"
     if not report.is_file():
-        return page.escape(row["name"])
+        return html.escape(row["name"])
     address = quote(Path(os.path.relpath(report.resolve(), out.parent.resolve())).as_posix())
-    return f'<a href="{page.escape(address)}">{page.escape(row["name"])}</a>'
+    return f'<a href="{html.escape(address)}">{html.escape(row["name"])}</a>'
 
 
 def _picture(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -80,7 +85,7 @@ def _picture(rows: Sequence[Mapping[str, Any]]) -> str:
     columns = {name: [_nan(_value(row, name)) for row in rows] for name in DRAWN}
     caption = "mAP is the plain one; OF1 pools all labels, CF1 averages over categories."
     light = plots.comparison_bars(names, columns)
-    return page.plot(
+    return html.plot(
         lambda theme: plots.comparison_bars(names, columns, theme=theme), light, "Bars of " + caption, caption
     )
 

@@ -1,4 +1,6 @@
-"""Pictures of a training: loss terms, validation metrics, α and β, completed labels; drawn from ``log.csv``."""
+"""Pictures of a training: loss terms, validation metrics, α and β, completed labels; drawn from
+``log.csv``.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def has_curves(log: Log, *prefixes: str) -> bool:
 
 def loss_curves(log: Log, steps: Log | None = None, *, theme: Theme = "light") -> bytes:
     """One panel per loss term, each with its own scale; the steps of the total stand behind it."""
-    names = [name for name in (*TERMS, *sorted(set(log) - set(TERMS))) if name.startswith("loss") and name in log]
+    names = [
+        name for name in (*TERMS, *sorted(set(log) - set(TERMS))) if name.startswith("loss") and name in log
+    ]
     names = [name for name in names if np.isfinite(log[name]).any()]
     columns = min(3, max(1, len(names)))
     lines = max(1, math.ceil(len(names) / columns))
@@ -71,10 +75,14 @@ def loss_curves(log: Log, steps: Log | None = None, *, theme: Theme = "light") -
 
 
 def _step_cloud(axes: Axes, steps: Log, colours: Colours) -> None:
-    """The loss of single steps, spread evenly over their epoch, so that the line ends where the epoch is logged."""
-    epoch, loss = steps["epoch"], steps["loss"]
+    """The loss of single steps, spread evenly over their epoch, so that the line ends where the epoch is
+    logged.
+    """
+    epoch = steps["epoch"]
+    loss = steps["loss"]
     keep = np.isfinite(epoch) & np.isfinite(loss)
-    epoch, loss = epoch[keep], loss[keep]
+    epoch = epoch[keep]
+    loss = loss[keep]
     _, count = np.unique(epoch, return_counts=True)
     within = np.concatenate([np.arange(1, n + 1) / n for n in count]) if len(count) else np.array([])
     if len(within) and (np.diff(epoch) >= 0).all():
@@ -84,7 +92,9 @@ def _step_cloud(axes: Axes, steps: Log, colours: Colours) -> None:
 def validation_curves(log: Log, *, theme: Theme = "light") -> bytes:
     """mAP, OF1 and CF1 (or whatever ``valid_…`` columns there are) per epoch; the best mAP is marked."""
     preferred = [f"valid_{name}" for name in ("mAP", "OF1", "CF1")]
-    names = [name for name in preferred if name in log] or [name for name in log if name.startswith("valid_")][:4]
+    names = [name for name in preferred if name in log] or [
+        name for name in log if name.startswith("valid_")
+    ][:4]
     names = [name for name in names if np.isfinite(log[name]).any()]
     with style(theme) as colours:
         figure = new_figure(2.9)
@@ -95,10 +105,16 @@ def validation_curves(log: Log, *, theme: Theme = "light") -> bytes:
             _line(axes, log, name, colours.series[index], label=name.removeprefix("valid_"))
         if "valid_mAP" in names:
             best = int(np.nanargmax(log["valid_mAP"]))
-            where, value = _epochs(log)[best], log["valid_mAP"][best]
+            where = _epochs(log)[best]
+            value = log["valid_mAP"][best]
             axes.plot([where], [value], "o", color=colours.series[0], markersize=9, markerfacecolor="none")
             axes.annotate(
-                f"best {value:.1f}", (where, value), (0, 9), textcoords="offset points", ha="center", color=colours.text
+                f"best {value:.1f}",
+                (where, value),
+                (0, 9),
+                textcoords="offset points",
+                ha="center",
+                color=colours.text,
             )
             axes.margins(y=0.15)
         if names:
@@ -108,30 +124,37 @@ def validation_curves(log: Log, *, theme: Theme = "light") -> bytes:
 
 
 def blend_strengths(log: Log, *, theme: Theme = "light") -> bytes:
-    """α and β per epoch; with ``…_mean``, ``…_min``, ``…_max`` columns the range over categories is a band."""
+    """α and β per epoch; with ``…_mean``, ``…_min``, ``…_max`` columns the range over categories is a
+    band.
+    """
     with style(theme) as colours:
         figure = new_figure(2.7)
         axes = figure.subplots()
         drawn: list[NDArray[np.float64]] = []
-        for index, (name, sign) in enumerate((("alpha", "α (instance blend)"), ("beta", "β (prototype blend)"))):
-            centre = next((key for key in (name, f"{name}_mean") if has_curves(log, key) and key in log), None)
+        for index, (name, sign) in enumerate(
+            (("alpha", "α (instance blend)"), ("beta", "β (prototype blend)"))
+        ):
+            centre = next(
+                (key for key in (name, f"{name}_mean") if has_curves(log, key) and key in log), None
+            )
             if centre is None:
                 continue
             _line(axes, log, centre, colours.series[index], label=sign)
             drawn.append(log[centre])
             if {f"{name}_min", f"{name}_max"} <= set(log):
-                low, high = log[f"{name}_min"], log[f"{name}_max"]
-                axes.fill_between(_epochs(log), low, high, color=colours.series[index], alpha=0.18, linewidth=0)
+                low = log[f"{name}_min"]
+                high = log[f"{name}_max"]
+                axes.fill_between(
+                    _epochs(log), low, high, color=colours.series[index], alpha=0.18, linewidth=0
+                )
                 drawn += [low, high]
         if not drawn:
             say(axes, "the log holds neither α nor β", colours)
             return png(figure)
         values = np.concatenate(drawn)
         # At least 0.1 of height: a strength that hardly moves must look as if it hardly moves.
-        middle, half = (
-            (np.nanmin(values) + np.nanmax(values)) / 2,
-            max(0.05, float(np.ptp(values[np.isfinite(values)]))),
-        )
+        middle = (np.nanmin(values) + np.nanmax(values)) / 2
+        half = max(0.05, float(np.ptp(values[np.isfinite(values)])))
         axes.set_ylim(max(-0.02, middle - half), min(1.02, middle + half))
         axes.set_ylabel("strength")
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
@@ -147,7 +170,8 @@ def completed_labels(log: Log, *, theme: Theme = "light") -> bytes:
         if not has_curves(log, "completed_"):
             say(axes, "the log counts no completed label", colours)
             return png(figure)
-        epochs, floor = _epochs(log), np.zeros(len(log[names[0]]))
+        epochs = _epochs(log)
+        floor = np.zeros(len(log[names[0]]))
         stack = [("known", "known", colours.muted)] if has_curves(log, "known") and "known" in log else []
         stack += [
             (name, "completed by " + name.removeprefix("completed_"), colours.series[index % 7])

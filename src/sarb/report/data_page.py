@@ -1,4 +1,4 @@
-"""How the statistics of a data set look: as text for the console, and as one self-contained page."""
+"""How the statistics of a data set look: as text for the console, and as one self-contained html."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import sarb
+from sarb.data.check.stats import BINS, SplitStats, Stats
 from sarb.data.dataset import Dataset
-from sarb.data.stats import BINS, SplitStats, Stats
 from sarb.labels import ABSENT, PRESENT
-from sarb.report import page, plots
+from sarb.report import html, plots
 from sarb.report.report import number
 from sarb.report.style import Theme, short
 
 #: characters of a line of text
 WIDE = 80
 #: a longer list is shown as its two ends: in the console, in the picture, in the table of the page
-PRINTED, DRAWN, LISTED = 24, 60, 1000
+PRINTED = 24
+DRAWN = 60
+LISTED = 1000
 #: categories of the heat map, and what the bins of an image's known share are called
-MAPPED, SHARES = 60, [f"{10 * place}–{10 * place + 10} %" for place in range(BINS)]
-#: side of a thumbnail in pixels; labels named below it; categories at each end with pictures, and how many pictures
-SIDE, NAMED, ENDS, STRIP = 160, 12, 4, 4
+MAPPED = 60
+SHARES = [f"{10 * place}–{10 * place + 10} %" for place in range(BINS)]
+#: side of a thumbnail in pixels; labels named below it; categories at each end with pictures, and how many
+#: pictures
+SIDE = 160
+NAMED = 12
+ENDS = 4
+STRIP = 4
 
 
 def render(stats: Stats) -> str:
@@ -34,9 +41,14 @@ def render(stats: Stats) -> str:
     shares = [[label, *(f"{count:,}" for count in counts)] for label, *counts in binned if any(counts)]
     header = [f"category ({stats.main.name})", "present", "absent", "known", "rate"]
     pairs = [
-        [f"{short(pair.given, 22)} → {short(pair.other, 22)}", _percent(pair.probability),
-         f"{pair.both:,} of {pair.support:,}", _percent(pair.overall)] for pair in stats.pairs[:8]
-    ]  # fmt: skip
+        [
+            f"{short(pair.given, 22)} → {short(pair.other, 22)}",
+            _percent(pair.probability),
+            f"{pair.both:,} of {pair.support:,}",
+            _percent(pair.overall),
+        ]
+        for pair in stats.pairs[:8]
+    ]
     blocks = [
         [_plain(f"{stats.name}: {_count(len(stats.categories), 'category', 'categories')}")],
         _columns(["", *names], _measures(stats)),
@@ -71,7 +83,10 @@ def _measures(stats: Stats) -> list[list[str]]:
         ("known labels", lambda split: _percent(split.known_share)),
         ("known positives per image, mean", lambda split: number(split.mean_positives, 2)),
         ("known positives per image, median", lambda split: number(split.median_positives)),
-        ("known positives per image, most", lambda split: f"{split.max_positives:,}" if split.images else "n/a"),
+        (
+            "known positives per image, most",
+            lambda split: f"{split.max_positives:,}" if split.images else "n/a",
+        ),
         ("all positives per image, estimate", lambda split: number(split.estimated_positives, 2)),
         ("images without any known label", lambda split: f"{split.without_known:,}"),
         ("images without a known positive", lambda split: f"{split.without_positive:,}"),
@@ -81,9 +96,11 @@ def _measures(stats: Stats) -> list[list[str]]:
 
 def _category_rows(stats: Stats, others: Sequence[SplitStats]) -> list[list[str]]:
     """The most and the least frequent categories, and between them how many are left out."""
-    main, rows = stats.main, []
+    main = stats.main
+    rows = []
     for index in _ends(stats, PRINTED):
-        present, absent = int(main.present[index]), int(main.absent[index])
+        present = int(main.present[index])
+        absent = int(main.absent[index])
         known = (present + absent) / main.images if main.images else None
         counts = [f"{present:,}", f"{absent:,}", _percent(known), _percent(main.rate[index])]
         rows.append([stats.categories[index], *counts, *(f"{split.present[index]:,}" for split in others)])
@@ -124,7 +141,9 @@ def _remarks(stats: Stats) -> list[str]:
 
 
 def data_page(stats: Stats, *, samples: int = 24, seed: int = 0, images: bool = True) -> str:
-    """Return the page: numbers, pictures of the counts, and thumbnails of seeded random images unless left out."""
+    """Return the page: numbers, pictures of the counts, and thumbnails of seeded random images unless left
+    out.
+    """
     parts = [
         ("splits", "Split by split", _splits_section(stats)),
         ("categories", "Category by category", _categories_section(stats)),
@@ -132,43 +151,47 @@ def data_page(stats: Stats, *, samples: int = 24, seed: int = 0, images: bool = 
         ("together", "What appears together", _together_section(stats)),
         ("samples", "Sample images", _samples_section(stats, samples, seed, images)),
     ]
-    links = "".join(f'<a href="#{ident}">{page.escape(heading)}</a>' for ident, heading, _ in parts)
+    links = "".join(f'<a href="#{ident}">{html.escape(heading)}</a>' for ident, heading, _ in parts)
     body = [_headline(stats), f'<nav aria-label="Sections">{links}</nav>', _cards(stats)]
-    body += [page.section(heading, content, ident=ident) for ident, heading, content in parts]
-    body.append(f"<footer>Written by sarb {page.escape(sarb.__version__)}.</footer>")
-    return page.page(f"{stats.name} · data", "\n".join(body))
+    body += [html.section(heading, content, ident=ident) for ident, heading, content in parts]
+    body.append(f"<footer>Written by sarb {html.escape(sarb.__version__)}.</footer>")
+    return html.page(f"{stats.name} · data", "\n".join(body))
 
 
 def _headline(stats: Stats) -> str:
     images = _count(sum(split.images for split in stats.splits), "image", "images")
     text = f"{images} and {_count(len(stats.categories), 'category', 'categories')}; of the {stats.main.name} labels "
     text += f"{_percent(stats.main.known_share)} are known."
-    heading = f'<p class="eyebrow">data set</p><h1>{page.escape(stats.name)}</h1>'
-    return f"<header>{heading}{page.paragraph(text, 'lead')}</header>"
+    heading = f'<p class="eyebrow">data set</p><h1>{html.escape(stats.name)}</h1>'
+    return f"<header>{heading}{html.paragraph(text, 'lead')}</header>"
 
 
 def _cards(stats: Stats) -> str:
-    main, shown = stats.main, np.count_nonzero(stats.main.present)
+    main = stats.main
+    shown = np.count_nonzero(stats.main.present)
     counts = ", ".join(f"{split.images:,} {split.name}" for split in stats.splits)
     cards = [
-        page.card("Known labels", _percent(main.known_share), f"of the {main.name} split", main=True),
-        page.card("Images", f"{sum(split.images for split in stats.splits):,}", counts),
-        page.card("Categories", f"{len(stats.categories):,}", f"{shown:,} with a known positive"),
-        page.card("Positives", number(main.mean_positives, 2), f"known, per {main.name} image"),
-        page.card("All positives", number(main.estimated_positives, 2), f"estimate, per {main.name} image"),
+        html.card("Known labels", _percent(main.known_share), f"of the {main.name} split", main=True),
+        html.card("Images", f"{sum(split.images for split in stats.splits):,}", counts),
+        html.card("Categories", f"{len(stats.categories):,}", f"{shown:,} with a known positive"),
+        html.card("Positives", number(main.mean_positives, 2), f"known, per {main.name} image"),
+        html.card("All positives", number(main.estimated_positives, 2), f"estimate, per {main.name} image"),
     ]
     return f'<div class="cards">{"".join(cards)}</div>'
 
 
 def _splits_section(stats: Stats) -> str:
-    rows = [[page.cell(text) for text in row] for row in _measures(stats)]
-    remarks = "".join(f"<li>{page.escape(remark)}</li>" for remark in _remarks(stats))
-    return page.table(["", *(split.name for split in stats.splits)], rows) + (f"<ul>{remarks}</ul>" if remarks else "")
+    rows = [[html.cell(text) for text in row] for row in _measures(stats)]
+    remarks = "".join(f"<li>{html.escape(remark)}</li>" for remark in _remarks(stats))
+    return html.table(["", *(split.name for split in stats.splits)], rows) + (
+        f"<ul>{remarks}</ul>" if remarks else ""
+    )
 
 
 def _categories_section(stats: Stats) -> str:
     """Picture and table of the categories."""
-    main, unknown = stats.main, stats.main.unknown
+    main = stats.main
+    unknown = stats.main.unknown
     bars = [
         (stats.categories[index], int(main.present[index]), int(main.absent[index]), int(unknown[index]))
         for index in _ends(stats, DRAWN)
@@ -181,18 +204,18 @@ def _categories_section(stats: Stats) -> str:
         header += [f"{split.name} {name}" for name in ("present", "absent", "unknown", "known", "rate")]
     rows = [_category_cells(stats, index) for index in _ends(stats, LISTED)]
     note = "Click a heading to sort. The rate is the share of presence among the known labels."
-    listing = page.table(header, rows, sortable=True).replace('"scroll"', '"scroll tall"', 1)
-    return picture + page.paragraph(note + _left_out(stats, LISTED), "note") + listing
+    listing = html.table(header, rows, sortable=True).replace('"scroll"', '"scroll tall"', 1)
+    return picture + html.paragraph(note + _left_out(stats, LISTED), "note") + listing
 
 
 def _category_cells(stats: Stats, index: int) -> list[str]:
-    cells = [page.cell(stats.categories[index])]
+    cells = [html.cell(stats.categories[index])]
     for split in stats.splits:
         counts = [int(table[index]) for table in (split.present, split.absent, split.unknown)]
-        cells += [page.cell(f"{count:,}", count) for count in counts]
+        cells += [html.cell(f"{count:,}", count) for count in counts]
         for part, whole in ((counts[0] + counts[1], split.images), (counts[0], counts[0] + counts[1])):
             share = part / whole if whole else None
-            cells.append(page.cell(_percent(share), share))
+            cells.append(html.cell(_percent(share), share))
     return cells
 
 
@@ -211,8 +234,9 @@ def _images_section(stats: Stats) -> str:
 def _together_section(stats: Stats) -> str:
     """Heat map and the surest pairs."""
     if not stats.pairs:
-        return page.paragraph("No image is known to show two categories, so nothing is drawn.", "absent")
-    together, names = stats.together, [stats.categories[index] for index in stats.together.order[:MAPPED]]
+        return html.paragraph("No image is known to show two categories, so nothing is drawn.", "absent")
+    together = stats.together
+    names = [stats.categories[index] for index in stats.together.order[:MAPPED]]
     graph = together.graph(MAPPED)
     caption = f"How often the column's category is present in {together.split} images that show the row's, counted on "
     caption += "known labels only; never seen together and not known look the same. What goes together stands together."
@@ -221,21 +245,27 @@ def _together_section(stats: Stats) -> str:
     picture = _plot(lambda theme: plots.cooccurrence(graph, names, theme=theme), caption)
     kind = "matrix large" if len(names) > 40 else "matrix"
     rows = [
-        [page.cell(f"{pair.given} → {pair.other}"), page.cell(_percent(pair.probability), pair.probability),
-         page.cell(f"{pair.both:,}", pair.both), page.cell(f"{pair.support:,}", pair.support),
-         page.cell(_percent(pair.overall), pair.overall)] for pair in stats.pairs
-    ]  # fmt: skip
+        [
+            html.cell(f"{pair.given} → {pair.other}"),
+            html.cell(_percent(pair.probability), pair.probability),
+            html.cell(f"{pair.both:,}", pair.both),
+            html.cell(f"{pair.support:,}", pair.support),
+            html.cell(_percent(pair.overall), pair.overall),
+        ]
+        for pair in stats.pairs
+    ]
     header = ["given → also present", "P", "both present", "out of", "overall"]
-    listing = page.table(header, rows, sortable=True).replace('"scroll"', '"scroll tall"', 1)
+    listing = html.table(header, rows, sortable=True).replace('"scroll"', '"scroll tall"', 1)
     note = "Surest first: by the lower end of the 95 % interval of P. Overall is the rate among known labels."
-    return picture.replace("<figure>", f'<figure class="{kind}">', 1) + page.paragraph(note, "note") + listing
+    return picture.replace("<figure>", f'<figure class="{kind}">', 1) + html.paragraph(note, "note") + listing
 
 
 def _samples_section(stats: Stats, samples: int, seed: int, images: bool) -> str:
     """Seeded random images of all splits, then some of the most and the least frequent categories."""
     if not images or stats.data is None or not stats.data.splits:
-        return page.paragraph("No picture is shown: pictures were left out, or there is no image.", "absent")
-    random, splits = np.random.default_rng(seed), stats.data.splits
+        return html.paragraph("No picture is shown: pictures were left out, or there is no image.", "absent")
+    random = np.random.default_rng(seed)
+    splits = stats.data.splits
     first = np.cumsum([0, *map(len, splits.values())])
     tiles = []
     for drawn in np.sort(random.choice(first[-1], min(max(0, samples), first[-1]), replace=False)):
@@ -243,28 +273,35 @@ def _samples_section(stats: Stats, samples: int, seed: int, images: bool) -> str
         name = list(splits)[place]
         tiles.append(_sample(name, splits[name], int(drawn - first[place])))
     text = f"{_count(len(tiles), 'image', 'images')} drawn at random (seed {seed}), with the labels known present."
-    content = page.paragraph(text) + f'<div class="thumbs">{"".join(tiles)}</div>'
+    content = html.paragraph(text) + f'<div class="thumbs">{"".join(tiles)}</div>'
     strips = "".join(_strip(stats, splits[stats.main.name], index, random) for index in _frequent(stats))
-    heading = f"<h3>Most and least frequent categories of {page.escape(stats.main.name)}</h3>"
+    heading = f"<h3>Most and least frequent categories of {html.escape(stats.main.name)}</h3>"
     return f'{content}{heading}<div class="strips">{strips}</div>' if strips else content
 
 
 def _sample(split: str, dataset: Dataset, row: int) -> str:
     """One image with its known labels."""
-    values, path = dataset.labels.values[row], dataset.labels.paths[row]
+    values = dataset.labels.values[row]
+    path = dataset.labels.paths[row]
     present = [dataset.categories[index] for index in np.flatnonzero(values == PRESENT)]
-    more = f"and {len(present) - NAMED} more" if len(present) > NAMED else "" if present else "none known present"
+    more = (
+        f"and {len(present) - NAMED} more"
+        if len(present) > NAMED
+        else ""
+        if present
+        else "none known present"
+    )
     note = f"{split} · {np.count_nonzero(values == ABSENT):,} known absent"
-    return page.tile(page.thumbnail(dataset.root / path, SIDE), path, present[:NAMED], more, note)
+    return html.tile(html.thumbnail(dataset.root / path, SIDE), path, present[:NAMED], more, note)
 
 
 def _strip(stats: Stats, dataset: Dataset, index: int, random: np.random.Generator) -> str:
     """A category with a few images that show it."""
     rows = np.flatnonzero(dataset.labels.values[:, index] == PRESENT)
     chosen = np.sort(random.choice(rows, min(STRIP, len(rows)), replace=False))
-    tiles = "".join(page.thumbnail(dataset.root / dataset.labels.paths[row], SIDE) for row in chosen)
+    tiles = "".join(html.thumbnail(dataset.root / dataset.labels.paths[row], SIDE) for row in chosen)
     known = _count(len(rows), "known positive", "known positives")
-    return page.strip(stats.categories[index], known, tiles)
+    return html.strip(stats.categories[index], known, tiles)
 
 
 def _frequent(stats: Stats) -> list[int]:
@@ -274,7 +311,7 @@ def _frequent(stats: Stats) -> list[int]:
 
 
 def _plot(draw: Callable[[Theme], bytes], caption: str) -> str:
-    return page.plot(draw, draw("light"), caption, caption)
+    return html.plot(draw, draw("light"), caption, caption)
 
 
 def _left_out(stats: Stats, limit: int) -> str:

@@ -73,15 +73,26 @@ class RunFolder:
             return measured
         numbers = {key: _nan(value) for key, value in self.metrics.items() if _is_number(value)}
         rows = measured.per_category if measured else _rows(self.metrics.get("per_category"))
-        return Report(numbers, rows, self.name, self.scores if measured else None, self.test if measured else None)
+        return Report(
+            numbers, rows, self.name, self.scores if measured else None, self.test if measured else None
+        )
 
     def others(self) -> dict[str, dict[str, float]]:
-        """Further measurements nested in ``metrics.json``, such as the epoch that was best on validation images."""
-        nested = {key: value for key, value in self.metrics.items() if isinstance(value, Mapping) and "mAP" in value}
-        return {key: {name: _nan(v) for name, v in value.items() if _is_number(v)} for key, value in nested.items()}
+        """Further measurements nested in ``metrics.json``, such as the epoch that was best on validation
+        images.
+        """
+        nested = {
+            key: value for key, value in self.metrics.items() if isinstance(value, Mapping) and "mAP" in value
+        }
+        return {
+            key: {name: _nan(v) for name, v in value.items() if _is_number(v)}
+            for key, value in nested.items()
+        }
 
     def setting(self, *names: str) -> Any:
-        """The first of these settings in ``config.json``, at any depth, outermost first; None if it has none."""
+        """The first of these settings in ``config.json``, at any depth, outermost first; None if it has
+        none.
+        """
         level: list[Mapping[str, Any]] = [self.config]
         while level:
             for name in names:
@@ -121,5 +132,9 @@ def _nan(value: float | None) -> float:
 
 def _rows(stored: Any) -> list[dict[str, Any]]:
     """Rows per category as stored in JSON, with nan again for null."""
-    rows = [row for row in stored or [] if isinstance(row, Mapping) and {"category", "AP", "positives"} <= set(row)]
+    rows = [
+        row
+        for row in stored or []
+        if isinstance(row, Mapping) and {"category", "AP", "positives"} <= set(row)
+    ]
     return [{key: _nan(value) for key, value in row.items()} for row in rows]

@@ -1,4 +1,6 @@
-"""Heat maps over a photo: one clean picture, or a strip of panels with names, probabilities and colour bars."""
+"""Heat maps over a photo: one clean picture, or a strip of panels with names, probabilities and colour
+bars.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ MEANING = {
     "evidence": "added to the logit",
 }
 #: pixels of the longer side in a panel, and panels in a row
-SIDE, ACROSS = 480, 4
+SIDE = 480
+ACROSS = 4
 
 Panel = tuple[str, float, NDArray[np.float32]]
 
@@ -37,7 +40,8 @@ def limits(heat: NDArray[np.float32]) -> tuple[float, float]:
 
     A cell that speaks against a category (below 0 in an activation map) is as cold as one that says nothing.
     """
-    low, high = max(0.0, float(heat.min())), float(heat.max())
+    low = max(0.0, float(heat.min()))
+    high = float(heat.max())
     return (low, high) if high > low else (low, low + 1.0)
 
 
@@ -47,7 +51,9 @@ def blend(image: Image.Image, heat: NDArray[np.float32], side: int | None = None
     if side is not None:
         photo.thumbnail((side, side))
     low, high = limits(heat)
-    stretched = Image.fromarray(np.ascontiguousarray(heat, np.float32)).resize(photo.size, Image.Resampling.BICUBIC)
+    stretched = Image.fromarray(np.ascontiguousarray(heat, np.float32)).resize(
+        photo.size, Image.Resampling.BICUBIC
+    )
     colour = colours(np.clip((np.asarray(stretched, np.float64) - low) / (high - low), 0, 1))
     opacity = colour[..., 3:]
     mixed = np.asarray(photo, np.float64) * (1 - opacity) + colour[..., :3] * opacity
@@ -55,14 +61,17 @@ def blend(image: Image.Image, heat: NDArray[np.float32], side: int | None = None
 
 
 def strip(image: Image.Image, panels: Sequence[Panel], kind: str, *, theme: Theme = "light") -> bytes:
-    """Panels (name, probability, map (H, W)) beside each other, rows of four; every map has its own colour bar."""
+    """Panels (name, probability, map (H, W)) beside each other, rows of four; every map has its own colour
+    bar.
+    """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
     from matplotlib.ticker import MaxNLocator
 
     table = [(red / 255, green / 255, blue / 255, opacity) for red, green, blue, opacity in HEAT]
     columns = min(ACROSS, len(panels))
-    rows, tall = math.ceil(len(panels) / columns), image.height / image.width
+    rows = math.ceil(len(panels) / columns)
+    tall = image.height / image.width
     width = 3.6 if columns == 1 else 2.6
     with style(theme) as chosen:
         heat_colours = LinearSegmentedColormap.from_list("overlay", table)

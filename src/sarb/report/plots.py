@@ -30,7 +30,9 @@ SIZES = ((9.0, 118.0), (8.0, 124.0), (6.5, 136.0))
 
 
 def per_category_ap(rows: Sequence[Mapping[str, Any]], *, theme: Theme = "light") -> bytes:
-    """Horizontal bars of AP, best first, with the number of known positives; ``rows`` as from ``per_category``."""
+    """Horizontal bars of AP, best first, with the number of known positives; ``rows`` as from
+    ``per_category``.
+    """
     ranked = sorted(rows, key=lambda row: -1.0 if _missing(row["AP"]) else float(row["AP"]), reverse=True)
     values = [float(row["AP"]) for row in ranked if not _missing(row["AP"])]
     columns = 1 if len(ranked) <= 40 else 2 if len(ranked) <= 100 else 3
@@ -60,12 +62,22 @@ def _ap_column(
     for position, row in enumerate(rows):
         text = "n/a" if _missing(row["AP"]) else f"{row['AP']:.1f}"
         clear = {"facecolor": colours.background, "edgecolor": "none", "pad": 0.6}
-        axes.text(heights[position] + 1, position, text, va="center", size=size - 0.5, color=colours.text, bbox=clear)
+        axes.text(
+            heights[position] + 1,
+            position,
+            text,
+            va="center",
+            size=size - 0.5,
+            color=colours.text,
+            bbox=clear,
+        )
         count = f"{int(row['positives']):,}"
         axes.text(right, position, count, va="center", ha="right", size=size - 0.5, color=colours.muted)
     if mean is not None:
         axes.axvline(mean, color=colours.series[1], linewidth=1.2, linestyle=(0, (4, 3)))
-        axes.text(mean, -0.75, f"mean {mean:.1f}", color=colours.series[1], ha="center", va="bottom", size=size)
+        axes.text(
+            mean, -0.75, f"mean {mean:.1f}", color=colours.series[1], ha="center", va="bottom", size=size
+        )
     axes.text(right, -0.75, "positives", ha="right", va="bottom", size=size - 0.5, color=colours.muted)
     axes.set_yticks(place, [short(row["category"], 22) for row in rows], size=size, color=colours.text)
     axes.set_xlim(0, right)
@@ -79,7 +91,9 @@ def _ap_column(
 def precision_recall_curves(
     scores: ArrayLike, labels: LabelMatrix | ArrayLike, categories: Sequence[str], *, theme: Theme = "light"
 ) -> bytes:
-    """Micro and macro curve, and the three best and three worst categories by AP (all, if there are six or fewer)."""
+    """Micro and macro curve, and the three best and three worst categories by AP (all, if there are six or
+    fewer).
+    """
     values = labels.values if isinstance(labels, LabelMatrix) else np.asarray(labels)
     logits = np.asarray(scores)
     precision = average_precision(logits, values)
@@ -96,26 +110,42 @@ def precision_recall_curves(
             curve = precision_recall(logits[:, index], values[:, index])
             dashes = "-" if rank < (len(chosen) + 1) // 2 else (0, (4, 2))
             label = f"{short(categories[index])}  {100 * precision[index]:.1f}"
-            _draw_curve(axes, curve, label, color=colours.series[rank % 6], linestyle=dashes, linewidth=1.2, alpha=0.85)
+            _draw_curve(
+                axes,
+                curve,
+                label,
+                color=colours.series[rank % 6],
+                linestyle=dashes,
+                linewidth=1.2,
+                alpha=0.85,
+            )
         known = values != UNKNOWN
         micro = precision_recall(logits[known], values[known])
         pooled = average_precision(logits[known][:, None], values[known][:, None])[0]
         _draw_curve(axes, micro, f"all entries pooled  {100 * pooled:.1f}", color=colours.text, linewidth=2.6)
         _macro(axes, logits, values, ranked, precision, colours)
         axes.set(xlim=(0, 1.005), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
-        axes.legend(loc="center left", bbox_to_anchor=(1.07, 0.5), title="average precision (%)", title_fontsize=8)
+        axes.legend(
+            loc="center left", bbox_to_anchor=(1.07, 0.5), title="average precision (%)", title_fontsize=8
+        )
         return png(figure)
 
 
 def _draw_curve(axes: Axes, curve: Curve, label: str, **line: Any) -> None:
     """Draw a curve from recall 0 with at most 2,000 points."""
     take = np.unique(np.linspace(0, len(curve.recall) - 1, min(2000, len(curve.recall))).astype(int))
-    recall, precision = curve.recall[take], curve.precision[take]
+    recall = curve.recall[take]
+    precision = curve.precision[take]
     axes.plot(np.r_[0, recall], np.r_[precision[:1], precision], label=label, **line)
 
 
 def _macro(
-    axes: Axes, logits: NDArray[Any], values: NDArray[Any], ranked: list[int], precision: NDArray[Any], colours: Colours
+    axes: Axes,
+    logits: NDArray[Any],
+    values: NDArray[Any],
+    ranked: list[int],
+    precision: NDArray[Any],
+    colours: Colours,
 ) -> None:
     """Mean over categories of the precision still reachable at each recall."""
     grid = np.linspace(0, 1, 201)
@@ -178,7 +208,9 @@ def _similar_together(graph: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def label_counts(rows: Sequence[tuple[str, int, int, int]], *, theme: Theme = "light") -> bytes:
-    """Stacked bars, one per category: images where it is present, absent, unknown; ``rows`` (name, 3 counts)."""
+    """Stacked bars, one per category: images where it is present, absent, unknown; ``rows`` (name, 3
+    counts).
+    """
     columns = 1 if len(rows) <= 30 else 2
     deep = max(1, math.ceil(len(rows) / columns))
     with style(theme) as colours:
@@ -191,8 +223,12 @@ def label_counts(rows: Sequence[tuple[str, int, int, int]], *, theme: Theme = "l
             for kind, fill, values in zip(("present", "absent", "unknown"), fills, counts.T, strict=True):
                 axes.barh(range(len(part)), values, left=floor, height=0.74, color=fill, label=kind)
                 floor = floor + values
-            axes.set_yticks(range(len(part)), [short(row[0], 22) for row in part], size=8.5, color=colours.text)
-            axes.set(xlim=(0, max(1.0, float(floor.max(initial=0)))), ylim=(deep - 0.4, -0.6), xlabel="images")
+            axes.set_yticks(
+                range(len(part)), [short(row[0], 22) for row in part], size=8.5, color=colours.text
+            )
+            axes.set(
+                xlim=(0, max(1.0, float(floor.max(initial=0)))), ylim=(deep - 0.4, -0.6), xlabel="images"
+            )
             _present_beside(axes, part, colours)
             axes.xaxis.set_major_locator(_whole_numbers())
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -213,7 +249,9 @@ def _present_beside(axes: Axes, rows: Sequence[tuple[str, int, int, int]], colou
 def image_histogram(
     groups: Mapping[str, Sequence[float]], labels: Sequence[str], xlabel: str, *, theme: Theme = "light"
 ) -> bytes:
-    """Bars over ``labels``, one colour per group (name -> numbers of images), in percent of the group's images."""
+    """Bars over ``labels``, one colour per group (name -> numbers of images), in percent of the group's
+    images.
+    """
     filled = {name: np.asarray(counts, np.float64) for name, counts in groups.items() if sum(counts)}
     with style(theme) as colours:
         figure = new_figure(2.7)
@@ -224,7 +262,13 @@ def image_histogram(
         thick = 0.84 / len(filled)
         for index, (name, counts) in enumerate(filled.items()):
             places = np.arange(len(labels)) - 0.42 + (index + 0.5) * thick
-            axes.bar(places, 100 * counts / counts.sum(), width=0.92 * thick, color=colours.series[index], label=name)
+            axes.bar(
+                places,
+                100 * counts / counts.sum(),
+                width=0.92 * thick,
+                color=colours.series[index],
+                label=name,
+            )
         axes.set_xticks(range(len(labels)), labels)
         axes.set(xlabel=xlabel, ylabel="% of images", xlim=(-0.6, len(labels) - 0.4))
         axes.grid(axis="x", visible=False)
@@ -233,7 +277,9 @@ def image_histogram(
 
 
 def fewer_bars(groups: Mapping[str, Sequence[int]]) -> tuple[list[str], dict[str, list[float]]]:
-    """Gather counts of 0, 1, 2 … into at most ``BARS`` bars of equal width; return their labels and the groups."""
+    """Gather counts of 0, 1, 2 … into at most ``BARS`` bars of equal width; return their labels and the
+    groups.
+    """
     length = max((len(counts) for counts in groups.values()), default=0) or 1
     width = math.ceil(length / BARS)
     starts = range(0, length, width)
@@ -248,7 +294,9 @@ def _whole_numbers() -> Any:
     return MaxNLocator(integer=True, nbins=5)
 
 
-def comparison_bars(names: Sequence[str], metrics: Mapping[str, Sequence[float]], *, theme: Theme = "light") -> bytes:
+def comparison_bars(
+    names: Sequence[str], metrics: Mapping[str, Sequence[float]], *, theme: Theme = "light"
+) -> bytes:
     """Grouped horizontal bars: one group per metric, one bar per run."""
     with style(theme) as colours:
         figure = new_figure(0.7 + len(metrics) * (0.35 + 0.27 * len(names)))
@@ -257,7 +305,9 @@ def comparison_bars(names: Sequence[str], metrics: Mapping[str, Sequence[float]]
         for index, name in enumerate(names):
             places = [group - 0.4 + (index + 0.5) * thick for group in range(len(metrics))]
             values = [0.0 if _missing(column[index]) else float(column[index]) for column in metrics.values()]
-            axes.barh(places, values, height=0.86 * thick, color=colours.series[index % 7], label=short(name, 40))
+            axes.barh(
+                places, values, height=0.86 * thick, color=colours.series[index % 7], label=short(name, 40)
+            )
             for place, value, column in zip(places, values, metrics.values(), strict=True):
                 text = "n/a" if _missing(column[index]) else f"{value:.1f}"
                 axes.text(value + 0.8, place, text, va="center", size=8)

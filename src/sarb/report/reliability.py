@@ -25,7 +25,9 @@ def reliability(tables: Mapping[str, Sequence[Sequence[float]]], *, theme: Theme
             say(axes, "there is no held-out label, so there is nothing to draw", colours)
             return png(figure)
         line = np.linspace(0, 1, 201)
-        axes.plot(line, line, color=colours.muted, linewidth=1, linestyle=(0, (4, 3)), label="as it should be")
+        axes.plot(
+            line, line, color=colours.muted, linewidth=1, linestyle=(0, (4, 3)), label="as it should be"
+        )
         for number, (kind, rows) in enumerate(drawn.items()):
             colour = colours.series[1 - number] if len(drawn) > 1 else colours.series[0]
             size = 12 + 60 * np.sqrt(rows[:, 2] / rows[:, 2].max())
@@ -33,7 +35,9 @@ def reliability(tables: Mapping[str, Sequence[Sequence[float]]], *, theme: Theme
             axes.scatter(rows[:, 0], rows[:, 1], s=size, color=colour, alpha=0.85, label=KINDS[kind])
         ticks = [0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1]
         for set_scale, set_ticks in ((axes.set_xscale, axes.set_xticks), (axes.set_yscale, axes.set_yticks)):
-            set_scale("function", functions=(lambda x: np.sqrt(np.maximum(x, 0)), lambda x: np.asarray(x) ** 2))
+            set_scale(
+                "function", functions=(lambda x: np.sqrt(np.maximum(x, 0)), lambda x: np.asarray(x) ** 2)
+            )
             set_ticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="probability", ylabel="share of present labels")
         axes.legend(loc="upper left")

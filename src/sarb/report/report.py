@@ -58,12 +58,16 @@ class Report:
         name: str = "report",
         threshold: float | ArrayLike = 0.0,
     ) -> Report:
-        """Measure scores (N, C) against labels (N, C), image by image in the same order; threshold is a logit."""
+        """Measure scores (N, C) against labels (N, C), image by image in the same order; threshold is a
+        logit.
+        """
         if not isinstance(labels, LabelMatrix):
             labels = LabelMatrix(labels, scores.categories, scores.paths)
         if labels.categories != scores.categories:
             odd = sorted(set(labels.categories) ^ set(scores.categories))
-            detail = f"only on one side: {', '.join(odd[:5])}" if odd else "the same names in a different order"
+            detail = (
+                f"only on one side: {', '.join(odd[:5])}" if odd else "the same names in a different order"
+            )
             raise DataError(f"the model and the labels do not have the same categories ({detail})")
         rows = per_category(scores.logits, labels, threshold=threshold)
         return cls(evaluate(scores.logits, labels, threshold), rows, name, scores, labels)

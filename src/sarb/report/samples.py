@@ -48,11 +48,16 @@ class Sample:
     hidden: int = 0  # how many more labels there were than fit
 
 
-def judge(probabilities: NDArray[np.float64], labels: NDArray[np.int8], categories: Sequence[str]) -> list[Guess]:
-    """Mark every label of one image that was predicted (probability ≥ 0.5) or missed; arguments have shape (C,)."""
+def judge(
+    probabilities: NDArray[np.float64], labels: NDArray[np.int8], categories: Sequence[str]
+) -> list[Guess]:
+    """Mark every label of one image that was predicted (probability ≥ 0.5) or missed; arguments have shape
+    (C,).
+    """
     guesses = []
     for index in np.argsort(-probabilities, kind="stable"):
-        predicted, truth = probabilities[index] >= 0.5, labels[index]
+        predicted = probabilities[index] >= 0.5
+        truth = labels[index]
         if predicted:
             mark = {PRESENT: "correct", ABSENT: "wrong", UNKNOWN: "unknown"}[int(truth)]
         elif truth == PRESENT:
@@ -64,7 +69,9 @@ def judge(probabilities: NDArray[np.float64], labels: NDArray[np.int8], categori
 
 
 def choose(scores: Scores, labels: LabelMatrix, count: int = 12) -> list[int]:
-    """Images spread evenly from the best to the worst F1 on their known labels, best first: no cherry-picking."""
+    """Images spread evenly from the best to the worst F1 on their known labels, best first: no
+    cherry-picking.
+    """
     predicted = scores.logits >= 0
     present = labels.values == PRESENT
     hits = np.count_nonzero(predicted & present, axis=1)
@@ -76,11 +83,14 @@ def choose(scores: Scores, labels: LabelMatrix, count: int = 12) -> list[int]:
     return [int(ranked[index]) for index in take]
 
 
-def read_samples(scores: Scores, labels: LabelMatrix, count: int = 12, side: int = 320, lines: int = 6) -> list[Sample]:
+def read_samples(
+    scores: Scores, labels: LabelMatrix, count: int = 12, side: int = 320, lines: int = 6
+) -> list[Sample]:
     """Decode the chosen pictures to thumbnails; a picture that is gone or unreadable is left out."""
     from sarb.data.images import decode
 
-    samples, probabilities = [], scores.probabilities
+    samples = []
+    probabilities = scores.probabilities
     for row in choose(scores, labels, count):
         place = Path(labels.paths[row])
         try:
@@ -129,4 +139,6 @@ def _bars(axes: Axes, sample: Sample, colours: Colours) -> None:
 
 def mark_colour(mark: str, colours: Colours) -> str:
     """Colour of a mark."""
-    return {"correct": colours.good, "wrong": colours.bad, "missed": colours.missed}.get(mark, colours.unknown)
+    return {"correct": colours.good, "wrong": colours.bad, "missed": colours.missed}.get(
+        mark, colours.unknown
+    )

@@ -1,4 +1,6 @@
-"""One look for every picture: colours, fonts and sizes, in a light and a dark theme. No pyplot, no global state."""
+"""One look for every picture: colours, fonts and sizes, in a light and a dark theme. No pyplot, no global
+state.
+"""
 
 from __future__ import annotations
 
@@ -42,23 +44,37 @@ class Colours:
 
 THEMES: dict[str, Colours] = {
     "light": Colours(
-        background="#ffffff", text="#1c2330", muted="#667085", grid="#e4e7ec",
+        background="#ffffff",
+        text="#1c2330",
+        muted="#667085",
+        grid="#e4e7ec",
         series=("#2f6fdf", "#e07a1f", "#0f9488", "#9b51d0", "#c63d6b", "#8a6d00", "#4b5565"),
-        good="#1a8f4c", bad="#cf3434", missed="#b97400", unknown="#7a8496",
+        good="#1a8f4c",
+        bad="#cf3434",
+        missed="#b97400",
+        unknown="#7a8496",
         heat=("#f5f7fb", "#b9d1f5", "#5e97e8", "#2259b8", "#0c2a63"),
     ),
     "dark": Colours(
-        background="#181c24", text="#e7eaf0", muted="#98a2b3", grid="#2b313d",
+        background="#181c24",
+        text="#e7eaf0",
+        muted="#98a2b3",
+        grid="#2b313d",
         series=("#6ea3ff", "#f2a35e", "#43c6b7", "#c08bf0", "#f0779f", "#d9b64a", "#a9b3c4"),
-        good="#4cc982", bad="#ff7b72", missed="#f0b24a", unknown="#98a2b3",
+        good="#4cc982",
+        bad="#ff7b72",
+        missed="#f0b24a",
+        unknown="#98a2b3",
         heat=("#1b2029", "#1f3c6e", "#2f6fdf", "#86b4ff", "#e6f0ff"),
     ),
-}  # fmt: skip
+}
 
 
 @contextmanager
 def style(theme: Theme = "light") -> Iterator[Colours]:
-    """Set the style while a picture is drawn **and** rendered; matplotlib's own settings come back afterwards."""
+    """Set the style while a picture is drawn **and** rendered; matplotlib's own settings come back
+    afterwards.
+    """
     if theme not in THEMES:
         raise ConfigError([unknown_name("theme", theme, THEMES)])
     import matplotlib

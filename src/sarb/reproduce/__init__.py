@@ -77,12 +77,19 @@ def reproduce(
     names = list(dict.fromkeys(cell.row for cell in cells))
     plan.check(names)
     plan, data = _load(plan)
-    mark, talk = fingerprint(data), Progress(progress)
+    mark = fingerprint(data)
+    talk = Progress(progress)
     results = Results(Path(plan.out) / "results.csv", ORDER)
     results.check(mark, {row: plan.setup(row) for row in names})
     failed = _run(plan, cells, results, mark, jobs, talk) if run else []
     page = write_page(
-        results, plan, names, title=data.name, paper=beside or published.recognise(data), command=command, failed=failed
+        results,
+        plan,
+        names,
+        title=data.name,
+        paper=beside or published.recognise(data),
+        command=command,
+        failed=failed,
     )
     return Outcome(page, failed)
 
@@ -105,7 +112,9 @@ def _run(
         if cell not in results.lines and (line := finished(plan.folder(cell), mark)) is not None:
             results.add(line)  # it ended in the moment in which the grid was killed
     missing = [cell for cell in cells if cell not in results.lines]
-    talk.say(f"{len(cells)} cells, {len(cells) - len(missing)} finished before, {len(missing)} to run, {jobs} at once")
+    talk.say(
+        f"{len(cells)} cells, {len(cells) - len(missing)} finished before, {len(missing)} to run, {jobs} at once"
+    )
     failed: list[tuple[Cell, str]] = []
 
     def done(number: int, answer: grid.Answer) -> str:
@@ -115,7 +124,10 @@ def _run(
         results.add(answer["line"])
         return f"mAP {answer['line']['mAP']:.1f}, {answer['line']['seconds']:.0f} s"
 
-    tasks = [(str(cell), {"cell": dataclasses.asdict(cell), "plan": plan.as_dict(), "data": mark}) for cell in missing]
+    tasks = [
+        (str(cell), {"cell": dataclasses.asdict(cell), "plan": plan.as_dict(), "data": mark})
+        for cell in missing
+    ]
     start = functools.partial(grid.Worker, plan.threads, Path(plan.out) / "runs" / "messages.txt")
     grid.run_grid(tasks, start, done, jobs=jobs, talk=talk)
     for cell, error in failed:

@@ -12,7 +12,9 @@ from sarb.reproduce.tables import Group, Table
 
 
 def ablation_tables(results: Results, title: str, paper: str | None) -> list[Table]:
-    """Average mAP of each ablation row; the published averages, always over all nine proportions, in a last column."""
+    """Average mAP of each ablation row; the published averages, always over all nine proportions, in a last
+    column.
+    """
     blocks = [results.rows(block) for block in ABLATION]
     blocks = [sorted(found, key=block.index) for found, block in zip(blocks, ABLATION, strict=True)]
     rows = [row for block in blocks for row in block]
@@ -23,14 +25,19 @@ def ablation_tables(results: Results, title: str, paper: str | None) -> list[Tab
     metrics = ("mAP", *(["mAP_interpolated"] if paper else []))
     lines = [tuple(_line(results, row, shares, metrics, paper) for row in block) for block in blocks if block]
     beside = [f"{title}, mAP int.", f"published, {published.TITLES[paper]}"] if paper else []
-    head, groups = ("Method", f"{title}, mAP", *beside), tuple(Group((), block, "none") for block in lines)
+    head = ("Method", f"{title}, mAP", *beside)
+    groups = tuple(Group((), block, "none") for block in lines)
     notes = [over(shares), PLAIN]
     if paper:
-        notes.append("mAP int. is interpolated, as the paper counts. Published averages are over all nine proportions.")
+        notes.append(
+            "mAP int. is interpolated, as the paper counts. Published averages are over all nine proportions."
+        )
     return [Table("ablation", "Ablation: average mAP", head, groups, tuple(notes))]
 
 
-def _line(results: Results, row: str, shares: Sequence[float], metrics: Sequence[str], paper: str | None) -> Line:
+def _line(
+    results: Results, row: str, shares: Sequence[float], metrics: Sequence[str], paper: str | None
+) -> Line:
     numbers = [results.average(row, shares, metric) for metric in metrics]
     if paper:
         numbers.append(_published(paper, row))
@@ -52,7 +59,13 @@ def fixed_tables(results: Results, title: str, paper: str | None) -> list[Table]
     groups = [Group((title,), tuple(lines), "none")]
     if paper:
         given: list[Line] = [
-            (name, (*(_published(paper, f"{name}={value}") for value in FIXED_VALUES), _published(paper, learned)))
+            (
+                name,
+                (
+                    *(_published(paper, f"{name}={value}") for value in FIXED_VALUES),
+                    _published(paper, learned),
+                ),
+            )
             for name, learned in FIXED.items()
         ]
         groups.append(Group((f"published, {published.TITLES[paper]}",), tuple(given), "none"))

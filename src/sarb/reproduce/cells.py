@@ -1,4 +1,6 @@
-"""A cell of a grid: one row of the paper at one known share and seed, and the line it leaves in ``results.csv``."""
+"""A cell of a grid: one row of the paper at one known share and seed, and the line it leaves in
+``results.csv``.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ class Plan:
     """What all cells of a grid share.
 
     Attributes:
-        assignments: as for ``sarb train --set``; ``"Ours*:lr=0.002"`` is for rows whose name fits the pattern.
+        assignments: as for ``sarb train --set``; ``"Ours*:lr=0.002"`` is for rows whose name fits the
+            pattern.
         given: settings with a flag of their own: epochs, backbone, words …
         threads: of each cell, however many cells run at once; their number changes the rounding of sums.
     """
@@ -75,7 +78,9 @@ class Plan:
         for text in self.assignments:
             pattern, colon, _ = text.partition(":")
             if colon and "=" not in pattern and not any(fnmatchcase(row, pattern.strip()) for row in ROWS):
-                problems.append(f"--set {text}: no row fits '{pattern.strip()}'.{did_you_mean(pattern, ROWS)}")
+                problems.append(
+                    f"--set {text}: no row fits '{pattern.strip()}'.{did_you_mean(pattern, ROWS)}"
+                )
             if text.rpartition(":")[2].strip().startswith("data."):
                 problems.append(f"--set {text}: options of the data are given as -o key=value here")
         for row in rows:
@@ -88,14 +93,16 @@ class Plan:
 
     def setup(self, row: str) -> str:
         """Hash of all settings of a row besides known share, seed and data: other settings, another hash."""
-        from sarb.session import merge_options
         from sarb.settings import resolve
+        from sarb.workflows.session import merge_options
 
         options, _, problems = merge_options(row, self.assignments_of(row), self.given)
         if problems:
             raise ConfigError(problems)
         settings = {
-            key: value for key, value in resolve(self.recipe, **options).as_dict().items() if key not in OUTSIDE
+            key: value
+            for key, value in resolve(self.recipe, **options).as_dict().items()
+            if key not in OUTSIDE
         }
         content = {"settings": settings, "valid": self.valid, "threads": self.threads}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
@@ -103,7 +110,11 @@ class Plan:
     def folder(self, cell: Cell) -> Path:
         """The cell's run folder; other settings never meet in the same one."""
         name = re.sub(r"[^a-z0-9.]+", "-", cell.row.lower()).strip("-")
-        return Path(self.out) / "runs" / f"{name}-{100 * cell.known:g}-seed{cell.seed}-{self.setup(cell.row)[:6]}"
+        return (
+            Path(self.out)
+            / "runs"
+            / f"{name}-{100 * cell.known:g}-seed{cell.seed}-{self.setup(cell.row)[:6]}"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -112,21 +123,33 @@ class Plan:
 
 def fingerprint(data: Any) -> str:
     """Hash of names and labels of all splits; copies of a data set elsewhere have the same."""
-    parts = [part.labels.fingerprint() for part in (data.train, data.test, *([data.valid] if data.valid else []))]
+    parts = [
+        part.labels.fingerprint() for part in (data.train, data.test, *([data.valid] if data.valid else []))
+    ]
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:12]
 
 
 def run_cell(plan: Plan, cell: Cell, data: str) -> dict[str, Any]:
     """Train and test a cell, or the rest of it; return its line for ``results.csv``."""
-    from sarb.session import train_session
+    from sarb.workflows.session import train_session
 
     folder = plan.folder(cell)
     train_session(
-        source=plan.source, recipe=plan.recipe, data_options=plan.data_options, row=cell.row, known=cell.known,
-        mask_seed=cell.seed, seed=cell.seed, out=folder, valid=plan.valid, resume=True,
-        assignments=plan.assignments_of(cell.row), given=plan.given, quiet=True,
+        source=plan.source,
+        recipe=plan.recipe,
+        data_options=plan.data_options,
+        row=cell.row,
+        known=cell.known,
+        mask_seed=cell.seed,
+        seed=cell.seed,
+        out=folder,
+        valid=plan.valid,
+        resume=True,
+        assignments=plan.assignments_of(cell.row),
+        given=plan.given,
+        quiet=True,
         page=plan.reports,  # drawing the report of a small run takes longer than the run
-    )  # fmt: skip
+    )
     line = {"data": data, "setup": plan.setup(cell.row), **read_run(folder, cell)}
     write_json(folder / FINISHED, line)
     for name in ("checkpoint", *([] if plan.keep_models else ["model", "best"])):
@@ -144,30 +167,40 @@ def finished(folder: Path, data: str) -> dict[str, Any] | None:
 
 def read_run(folder: Path, cell: Cell) -> dict[str, Any]:
     """What ``results.csv`` says about a run folder."""
-    config, metrics = read_json(folder / "config.json"), read_json(folder / "metrics.json")
-    settings, log = config["settings"], _read(folder / "log.csv")
+    config = read_json(folder / "config.json")
+    metrics = read_json(folder / "metrics.json")
+    settings = config["settings"]
+    log = _read(folder / "log.csv")
     last: Mapping[str, str] = log[-1] if log else {}
     losses = [float(row["loss"]) for row in _read(folder / "steps.csv") if row["loss"]]
     completed = [float(value) for name, value in last.items() if name.startswith("completed_") and value]
     mean, change = steadiness(losses)
     return {
-        "dataset": config["data"]["name"], "row": cell.row,
+        "dataset": config["data"]["name"],
+        "row": cell.row,
         **{name: settings[name] for name in ("network", "method", "backbone")},
-        "known": cell.known, "seed": cell.seed, **{name: _rounded(metrics[name]) for name in METRICS},
-        "valid_mAP": _rounded(last.get("valid_mAP") or None), "best_mAP": _rounded(metrics.get("best", {}).get("mAP")),
-        "loss_mean": _rounded(mean), "loss_change": _rounded(change), "completed": int(sum(completed)),
-        "known_labels": last.get("known", ""), "skipped": sum(metrics["skipped"].values()),
-        "epochs": settings["epochs"], "threads": config["threads"],
+        "known": cell.known,
+        "seed": cell.seed,
+        **{name: _rounded(metrics[name]) for name in METRICS},
+        "valid_mAP": _rounded(last.get("valid_mAP") or None),
+        "best_mAP": _rounded(metrics.get("best", {}).get("mAP")),
+        "loss_mean": _rounded(mean),
+        "loss_change": _rounded(change),
+        "completed": int(sum(completed)),
+        "known_labels": last.get("known", ""),
+        "skipped": sum(metrics["skipped"].values()),
+        "epochs": settings["epochs"],
+        "threads": config["threads"],
         "seconds": round(sum(float(row["seconds"]) for row in log), 1),
         "command": f"OMP_NUM_THREADS={config['threads']} {config['data']['command']}",
-    }  # fmt: skip
+    }
 
 
 def steadiness(losses: list[float]) -> tuple[float | None, float | None]:
     """Mean loss and the standard deviation of its change from step to step, None below three steps.
 
-    Both over the second half of the training: where blending begins the loss gets new terms, and that jump would
-    outweigh all others.
+    Both over the second half of the training: where blending begins the loss gets new terms, and that jump
+    would outweigh all others.
     """
     import numpy as np
 

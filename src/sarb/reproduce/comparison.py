@@ -46,15 +46,24 @@ def comparison_tables(results: Results, title: str, rows: Sequence[str], paper: 
     return [*tables, _by_share(results, title, rows, shares, ("OF1", "CF1"), paper)]
 
 
-def _averages(results: Results, title: str, rows: Sequence[str], shares: Sequence[float], paper: str | None) -> Table:
+def _averages(
+    results: Results, title: str, rows: Sequence[str], shares: Sequence[float], paper: str | None
+) -> Table:
     metrics = ("mAP", *(["mAP_interpolated"] if paper else []), "OP", "OR", "OF1", "CP", "CR", "CF1")
-    lines: list[Line] = [(row, tuple(results.average(row, shares, metric) for metric in metrics)) for row in rows]
-    groups, notes = [Group((title,), tuple(lines))], [over(shares), PLAIN]
+    lines: list[Line] = [
+        (row, tuple(results.average(row, shares, metric) for metric in metrics)) for row in rows
+    ]
+    groups = [Group((title,), tuple(lines))]
+    notes = [over(shares), PLAIN]
     if paper:
-        groups.append(Group((f"published, {published.TITLES[paper]}",), tuple(_averaged(paper, metrics, shares))))
+        groups.append(
+            Group((f"published, {published.TITLES[paper]}",), tuple(_averaged(paper, metrics, shares)))
+        )
         notes.append("mAP int. is interpolated, as the paper counts.")
         if tuple(shares) != published.ALL_NINE:
-            notes.append("The paper gives OP, OR, CP and CR only as averages over all nine, so they are left out.")
+            notes.append(
+                "The paper gives OP, OR, CP and CR only as averages over all nine, so they are left out."
+            )
     names = tuple("Avg. " + metric.replace("mAP_interpolated", "mAP int.") for metric in metrics)
     caption = "Average mAP, OP, OR, OF1 and CP, CR, CF1"
     return Table("averages", caption, ("Data", "Method", *names), tuple(groups), tuple(notes))
@@ -63,11 +72,15 @@ def _averages(results: Results, title: str, rows: Sequence[str], shares: Sequenc
 def _averaged(paper: str, metrics: Sequence[str], shares: Sequence[float]) -> list[Line]:
     """The paper's averages; its mAP stands in the column of the interpolated one only."""
     return [
-        (row, tuple(
-            None if metric == "mAP" else _plain(published.average(paper, row, shares, metric)) for metric in metrics
-        ))
+        (
+            row,
+            tuple(
+                None if metric == "mAP" else _plain(published.average(paper, row, shares, metric))
+                for metric in metrics
+            ),
+        )
         for row in COMPARISON
-    ]  # fmt: skip
+    ]
 
 
 def _by_share(
@@ -84,19 +97,28 @@ def _by_share(
     groups = []
     for metric in metrics:
         lines: list[Line] = [
-            (row, (*(results.number(row, known, metric) for known in shares), results.average(row, shares, metric)))
+            (
+                row,
+                (
+                    *(results.number(row, known, metric) for known in shares),
+                    results.average(row, shares, metric),
+                ),
+            )
             for row in rows
         ]
         groups.append(Group((title, *([metric] if several else [])), tuple(lines)))
     for metric in metrics if beside else ():
         assert beside is not None
         given: list[Line] = [
-            (row, (
-                *(_plain(published.number(beside, row, known, metric)) for known in shares),
-                _plain(published.average(beside, row, shares, metric)),
-            ))
+            (
+                row,
+                (
+                    *(_plain(published.number(beside, row, known, metric)) for known in shares),
+                    _plain(published.average(beside, row, shares, metric)),
+                ),
+            )
             for row in COMPARISON
-        ]  # fmt: skip
+        ]
         lead = (f"published, {published.TITLES[beside]}", *([metric] if several else []))
         groups.append(Group(lead, tuple(given)))
     last = "Average" if several else "Ave. mAP"

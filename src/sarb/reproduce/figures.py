@@ -1,4 +1,6 @@
-"""The paper's figures, as PNG and PDF: a metric against the known share, and the loss with and without PLRB."""
+"""The paper's figures, as PNG and PDF: a metric against the known share, and the loss with and without
+PLRB.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ NAMES = {"mAP_interpolated": "mAP (interpolated)"}
 
 def save(figure: Figure, stem: Path) -> list[Path]:
     """Write ``STEM.png`` and ``STEM.pdf``; call it inside :func:`sarb.report.style.style`."""
-    quiet: dict[str, dict[str, Any]] = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}}
+    quiet: dict[str, dict[str, Any]] = {
+        "png": {"Software": None},
+        "pdf": {"CreationDate": None, "Producer": None},
+    }
     files = []
     for kind, metadata in quiet.items():
         files.append(stem.with_name(f"{stem.name}.{kind}"))
@@ -40,7 +45,8 @@ def share_figures(
     results: Results, title: str, rows: Sequence[str], paper: str | None, folder: Path
 ) -> dict[str, list[Path]]:
     """mAP, OF1 and CF1 against the known share, one picture each: name -> its files."""
-    shares, made = results.shares(rows), {}
+    shares = results.shares(rows)
+    made = {}
     for metric in ("mAP_interpolated" if paper else "mAP", "OF1", "CF1") if shares else ():
         with style() as colours:
             figure = draw_shares(results, title, rows, metric, paper, colours)
@@ -53,24 +59,40 @@ def share_figures(
 def draw_shares(
     results: Results, title: str, rows: Sequence[str], metric: str, paper: str | None, colours: Colours
 ) -> Figure:
-    """One line per method, with the deviation over seeds; published lines have a panel and a scale of their own."""
+    """One line per method, with the deviation over seeds; published lines have a panel and a scale of their
+    own.
+    """
     figure = new_figure(4.3, 10.4 if paper else 7.6)
     panels = figure.subplots(1, 2 if paper else 1, squeeze=False)[0]
-    axes, shown = panels[0], published.ALL_NINE if paper else results.shares(rows)
+    axes = panels[0]
+    shown = published.ALL_NINE if paper else results.shares(rows)
     for row in rows:
         colour = _colour(row, rows, colours)
         thick, height = (2.6, 3) if row == OURS else (1.5, 2)
         if paper:
             _published_line(panels[1], paper, row, metric, color=colour, linewidth=thick, zorder=height)
-        found = [(known, number) for known in results.shares([row]) if (number := results.number(row, known, metric))]
+        found = [
+            (known, number)
+            for known in results.shares([row])
+            if (number := results.number(row, known, metric))
+        ]
         if not found:
             continue
         places = [100 * known for known, _ in found]
         ends = [number.deviation or 0.0 for _, number in found]
         axes.errorbar(
-            places, [number.value for _, number in found], yerr=ends if any(ends) else None, marker="o", markersize=4,
-            capsize=2.5, color=colour, label=row, linewidth=thick, elinewidth=1, zorder=height,
-        )  # fmt: skip
+            places,
+            [number.value for _, number in found],
+            yerr=ends if any(ends) else None,
+            marker="o",
+            markersize=4,
+            capsize=2.5,
+            color=colour,
+            label=row,
+            linewidth=thick,
+            elinewidth=1,
+            zorder=height,
+        )
     axes.set(ylabel=f"{NAMES.get(metric, metric)} (%)", title=title)
     for each in panels:
         each.set(xlabel="known labels (%)", xticks=[round(100 * known, 1) for known in shown])
@@ -83,7 +105,11 @@ def draw_shares(
 
 def _published_line(axes: Axes, paper: str, row: str, metric: str, **look: Any) -> None:
     values = [published.number(paper, row, known, metric) for known in published.ALL_NINE]
-    given = [(100 * known, value) for known, value in zip(published.ALL_NINE, values, strict=True) if value is not None]
+    given = [
+        (100 * known, value)
+        for known, value in zip(published.ALL_NINE, values, strict=True)
+        if value is not None
+    ]
     if given:
         axes.plot(*zip(*given, strict=True), marker="o", markersize=4, **look)
 
@@ -97,7 +123,8 @@ def _colour(row: str, rows: Sequence[str], colours: Colours) -> str:
 
 
 def loss_figure(losses: Mapping[str, NDArray[np.float64]], title: str, folder: Path) -> list[Path]:
-    """The loss of each step (faint) and its moving mean, one colour per training; the legend has the steadiness.
+    """The loss of each step (faint) and its moving mean, one colour per training; the legend has the
+    steadiness.
 
     Args:
         losses: name -> loss of each step.
@@ -120,7 +147,9 @@ def draw_losses(losses: Mapping[str, NDArray[np.float64]], title: str, colours: 
         axes.plot(np.arange(len(values)), values, color=colour, linewidth=0.7, alpha=0.4)
         label = name
         if mean and change is not None:
-            label += f"\nchange per step ±{change:.3f},\n{100 * change / mean:.1f} % of the mean\n(second half)"
+            label += (
+                f"\nchange per step ±{change:.3f},\n{100 * change / mean:.1f} % of the mean\n(second half)"
+            )
         axes.plot(np.arange(len(middle)) + (width - 1) / 2, middle, color=colour, linewidth=1.8, label=label)
     axes.set(xlabel="step", ylabel="training loss", title=title)
     axes.set_ylim(bottom=0)

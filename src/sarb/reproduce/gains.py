@@ -1,4 +1,6 @@
-"""Two questions to the comparison: does the gain grow as labels shrink, and how much of the room is closed?"""
+"""Two questions to the comparison: does the gain grow as labels shrink, and how much of the room is
+closed?
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def _gain(
 ) -> Table:
     groups = [Group((title,), _gains([row for row in rows if row in COMPARISON], shares, ours), "none")]
     if paper:
-        groups.append(Group((f"published, {published.TITLES[paper]}",), _gains(COMPARISON, shares, theirs), "none"))
+        groups.append(
+            Group((f"published, {published.TITLES[paper]}",), _gains(COMPARISON, shares, theirs), "none")
+        )
     notes = [INTERPOLATED if paper else PLAIN, "The paper: the gain grows as known labels shrink."]
     if len(shares) > 1:
         first, last = (groups[0].lines[0][1][place] for place in (0, len(shares) - 1))
@@ -79,7 +83,9 @@ def _less(one: float | None, other: float | None) -> Number | None:
 
 
 def room_closed(value: float | None, bottom: float | None, top: float | None) -> Number | None:
-    """(value − bottom)/(top − bottom) in percent; None where something is missing or the room is too small."""
+    """(value − bottom)/(top − bottom) in percent; None where something is missing or the room is too
+    small.
+    """
     if value is None or bottom is None or top is None or top - bottom < LEAST_ROOM:
         return None
     return Number(100 * (value - bottom) / (top - bottom))
@@ -103,8 +109,11 @@ def _room_pooled(title: str, rows: Sequence[str], shares: Sequence[float], ours:
 def _room_baseline(
     title: str, rows: Sequence[str], shares: Sequence[float], ours: Find, theirs: Find, paper: str | None
 ) -> Table:
-    """The same above SSGRL; the paper has no training with all labels, so its largest proportion is the top."""
-    low, high = shares[:-1], shares[-1]
+    """The same above SSGRL; the paper has no training with all labels, so its largest proportion is the
+    top.
+    """
+    low = shares[:-1]
+    high = shares[-1]
 
     def lines(chosen: Sequence[str], find: Find) -> tuple[Line, ...]:
         top = find(BASELINE, high)
@@ -120,17 +129,22 @@ def _room_baseline(
     caption = f"Room closed above {BASELINE}, in percent"
     note = f"0 is {BASELINE} at the same proportion, 100 is {BASELINE} at {percent(high)}." + NO_ROOM
     notes = (note, INTERPOLATED if paper else PLAIN)
-    return Table(f"room-{BASELINE.lower()}", caption, ("Data", "Method", *map(percent, low)), tuple(groups), notes)
+    return Table(
+        f"room-{BASELINE.lower()}", caption, ("Data", "Method", *map(percent, low)), tuple(groups), notes
+    )
 
 
 def steadiness_table(results: Results, title: str) -> list[Table]:
-    """How much the loss jumps from step to step, with and without PLRB, at the smallest proportion both were run."""
+    """How much the loss jumps from step to step, with and without PLRB, at the smallest proportion both were
+    run.
+    """
     if len(results.rows(LOSS)) < 2:
         return []
     results = results.common(LOSS)
     if not results.shares(LOSS):
         return []
-    known, lines = results.shares(LOSS)[0], list[Line]()
+    known = results.shares(LOSS)[0]
+    lines = list[Line]()
     for row in results.rows((BASELINE, *LOSS, "Ours PLRB")):
         mean, change = (results.number(row, known, name) for name in ("loss_mean", "loss_change"))
         share = Number(100 * change.value / mean.value) if mean and change and mean.value else None

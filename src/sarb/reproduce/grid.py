@@ -37,11 +37,14 @@ class Worker:
     """
 
     def __init__(self, threads: int, log: Path) -> None:
-        self.threads, self.log = threads, log
+        self.threads = threads
+        self.log = log
         self.process: subprocess.Popen[str] | None = None
 
     def run(self, task: dict[str, Any]) -> Answer:
-        """Send a task, wait for the answer; a process that died is an error, and the next task gets a new one."""
+        """Send a task, wait for the answer; a process that died is an error, and the next task gets a new
+        one.
+        """
         if self.process is None:
             self.process = self._start()
         assert self.process.stdin is not None and self.process.stdout is not None
@@ -64,9 +67,14 @@ class Worker:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("a", encoding="utf-8") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "sarb.reproduce.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=log, text=True, encoding="utf-8", env=environment,
-            )  # fmt: skip
+                [sys.executable, "-m", "sarb.reproduce.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                encoding="utf-8",
+                env=environment,
+            )
 
     def stop(self) -> None:
         """Kill the process; it keeps the last finished epoch of its cell."""
@@ -88,7 +96,8 @@ def run_grid(
     Args:
         tasks: (what to call it, task).
         start: makes a runner.
-        done: called in this thread with number and answer of each task as it ends; returns what to say about it.
+        done: called in this thread with number and answer of each task as it ends; returns what to say about
+            it.
         jobs: how many run at once.
         talk: says how far it is and how long it will take.
     """

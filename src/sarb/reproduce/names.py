@@ -8,7 +8,9 @@ from sarb.errors import ConfigError, check_share, unknown_name
 from sarb.reproduce.cells import Cell
 from sarb.rows import ROWS
 
-OURS, BASELINE, POOLED = "Ours", "SSGRL", "Pooled"
+OURS = "Ours"
+BASELINE = "SSGRL"
+POOLED = "Pooled"
 COMPARISON = (BASELINE, "GCN-ML", "KGGR", "Curriculum labeling", "partial-BCE", OURS)
 #: the three blocks of the paper's ablation table
 ABLATION = (
@@ -47,7 +49,9 @@ def cells_of(
         raise ConfigError([unknown_name("table", table, TABLES)])
     chosen = list(dict.fromkeys(rows if rows is not None else TABLES[table]))
     problems = [unknown_name("row", row, ROWS) for row in chosen if row not in ROWS]
-    problems += [f"no {name}: give at least one" for name, given in (("seed", seeds), ("share", shares)) if not given]
+    problems += [
+        f"no {name}: give at least one" for name, given in (("seed", seeds), ("share", shares)) if not given
+    ]
     if problems:
         raise ConfigError(problems)
     for share in shares:

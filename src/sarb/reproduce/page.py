@@ -62,7 +62,9 @@ def write_page(
 
 
 def read_losses(results: Results, plan: Plan) -> tuple[dict[str, NDArray[np.float64]], float]:
-    """Loss per step of a training with PLRB and the same without, at the smallest share where both folders exist."""
+    """Loss per step of a training with PLRB and the same without, at the smallest share where both folders
+    exist.
+    """
     for known, seed in sorted({(cell.known, cell.seed) for cell in results.lines}):
         files = {row: plan.folder(Cell(row, known, seed)) / "steps.csv" for row in LOSS}
         if not all(Cell(row, known, seed) in results.lines and file.is_file() for row, file in files.items()):
@@ -85,13 +87,20 @@ def _write_errors(path: Path, failed: Sequence[tuple[Cell, str]], plan: Plan) ->
     with atomic_write(path) as file:
         writer = csv.writer(file)
         writer.writerow(["row", "known", "seed", "error", "folder"])
-        writer.writerows([cell.row, cell.known, cell.seed, error, plan.folder(cell)] for cell, error in failed)
+        writer.writerows(
+            [cell.row, cell.known, cell.seed, error, plan.folder(cell)] for cell, error in failed
+        )
 
 
 def _text(
-    results: Results, tables: Sequence[Table], figures: dict[str, list[Path]], title: str, paper: str | None,
-    command: str, failed: Sequence[tuple[Cell, str]],
-) -> str:  # fmt: skip
+    results: Results,
+    tables: Sequence[Table],
+    figures: dict[str, list[Path]],
+    title: str,
+    paper: str | None,
+    command: str,
+    failed: Sequence[tuple[Cell, str]],
+) -> str:
     cells = results.cells()
     seeds = sorted({cell.seed for cell in cells})
     lines = [results.lines[cell] for cell in cells]

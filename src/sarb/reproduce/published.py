@@ -1,4 +1,6 @@
-"""The numbers of the paper's tables (``published.csv``), by our row names. Its mAP is the interpolated one."""
+"""The numbers of the paper's tables (``published.csv``), by our row names. Its mAP is the interpolated
+one.
+"""
 
 from __future__ import annotations
 

@@ -15,9 +15,28 @@ from sarb.files import atomic_write
 from sarb.reproduce.cells import METRICS, Cell
 
 COLUMNS = (
-    "dataset", "row", "network", "method", "backbone", "known", "seed", *METRICS, "valid_mAP", "best_mAP", "loss_mean",
-    "loss_change", "completed", "known_labels", "skipped", "epochs", "threads", "seconds", "data", "setup", "command",
-)  # fmt: skip
+    "dataset",
+    "row",
+    "network",
+    "method",
+    "backbone",
+    "known",
+    "seed",
+    *METRICS,
+    "valid_mAP",
+    "best_mAP",
+    "loss_mean",
+    "loss_change",
+    "completed",
+    "known_labels",
+    "skipped",
+    "epochs",
+    "threads",
+    "seconds",
+    "data",
+    "setup",
+    "command",
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +66,8 @@ class Results:
     """
 
     def __init__(self, path: Path, order: Sequence[str]) -> None:
-        self.path, self.order = path, {name: place for place, name in enumerate(order)}
+        self.path = path
+        self.order = {name: place for place, name in enumerate(order)}
         self.lines: dict[Cell, dict[str, str]] = {}
         if path.is_file():
             with path.open(encoding="utf-8", newline="") as file:
@@ -55,7 +75,9 @@ class Results:
                     try:
                         self.lines[Cell(line["row"], float(line["known"]), int(line["seed"]))] = line
                     except (KeyError, TypeError, ValueError) as error:
-                        raise DataError(f"{path}: line {number} is no result of a cell ({error!r})") from error
+                        raise DataError(
+                            f"{path}: line {number} is no result of a cell ({error!r})"
+                        ) from error
 
     def check(self, data: str, setups: Mapping[str, str]) -> None:
         """Refuse to mix: all lines are of the same data, and all of a row have the same settings."""
@@ -87,7 +109,9 @@ class Results:
     def cells(self) -> list[Cell]:
         """All cells, sorted: row, known share, seed."""
         last = len(self.order)
-        return sorted(self.lines, key=lambda cell: (self.order.get(cell.row, last), cell.row, cell.known, cell.seed))
+        return sorted(
+            self.lines, key=lambda cell: (self.order.get(cell.row, last), cell.row, cell.known, cell.seed)
+        )
 
     def rows(self, among: Iterable[str]) -> list[str]:
         """The rows that have results, in order."""
@@ -100,7 +124,9 @@ class Results:
         return sorted({cell.known for cell in self.lines if cell.row in wanted and cell.known < 1})
 
     def common(self, rows: Iterable[str]) -> Results:
-        """Only the (known share, seed) that all these rows have: what is compared then saw the same labels."""
+        """Only the (known share, seed) that all these rows have: what is compared then saw the same
+        labels.
+        """
         rows = list(rows)
         pairs = [{(cell.known, cell.seed) for cell in self.lines if cell.row == row} for row in rows]
         shared = set.intersection(*pairs) if pairs else set()
@@ -123,7 +149,8 @@ class Results:
     def average(self, row: str, shares: Sequence[float], metric: str) -> Number | None:
         """Mean over known shares of the means over seeds; None if one is missing.
 
-        The deviation is that of the averages of single seeds; there is none where the seeds differ between shares.
+        The deviation is that of the averages of single seeds; there is none where the seeds differ between
+        shares.
         """
         values = [self.values(row, known, metric) for known in shares]
         if not values or not all(values):

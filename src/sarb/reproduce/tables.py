@@ -11,10 +11,23 @@ from sarb.reproduce.results import Number
 
 #: characters that mean something else in LaTeX, and the few signs that our row names and captions use
 LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "±": r"$\pm$", "α": r"$\alpha$",
-    "β": r"$\beta$", "–": "--", "×": r"$\times$",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "α": r"$\alpha$",
+    "β": r"$\beta$",
+    "–": "--",
+    "×": r"$\times$",
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +44,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; ``name`` is that of its files, ``head`` names the leading columns, the method and the numbers."""
+    """A table; ``name`` is that of its files, ``head`` names the leading columns, the method and the
+    numbers.
+    """
 
     name: str
     caption: str
@@ -50,7 +65,8 @@ class Table:
             for place, (method, numbers) in enumerate(group.lines):
                 shared = group.lead if place == 0 else tuple("" for _ in group.lead)
                 cells = [
-                    self._cell(number, number_at in best, "**{}**") for number_at, number in _placed(place, numbers)
+                    self._cell(number, number_at in best, "**{}**")
+                    for number_at, number in _placed(place, numbers)
                 ]
                 lines.append(_piped([*shared, _sign(method, "α", "β"), *cells]))
         return "\n\n".join([f"**{self.caption}**", "\n".join(lines), *self.notes]) + "\n"
@@ -59,20 +75,24 @@ class Table:
         """A ``table`` environment; needs the package booktabs."""
         lead = self._leading()
         lines = [
-            r"\begin{table}[t]", r"  \centering", r"  \small",
-            r"  \begin{tabular}{" + "l" * lead + "r" * (len(self.head) - lead) + "}", r"  \toprule",
+            r"\begin{table}[t]",
+            r"  \centering",
+            r"  \small",
+            r"  \begin{tabular}{" + "l" * lead + "r" * (len(self.head) - lead) + "}",
+            r"  \toprule",
             "  " + _latex_line([_latex(name) for name in self.head]),
-        ]  # fmt: skip
+        ]
         for group in self.groups:
             best = _best(group, self.digits)
             lines.append(r"  \midrule")
             for place, (method, numbers) in enumerate(group.lines):
                 shared = group.lead if place == 0 else tuple("" for _ in group.lead)
                 cells = [
-                    _latex(self._cell(number, False, "")) if at not in best else
-                    r"\textbf{" + _latex(self._cell(number, False, "")) + "}"
+                    _latex(self._cell(number, False, ""))
+                    if at not in best
+                    else r"\textbf{" + _latex(self._cell(number, False, "")) + "}"
                     for at, number in _placed(place, numbers)
-                ]  # fmt: skip
+                ]
                 lines.append("  " + _latex_line([*map(_latex, shared), _latex(method), *cells]))
         caption = " ".join([self.caption + ".", *self.notes])
         lines += [r"  \bottomrule", r"  \end{tabular}", rf"  \caption{{{_latex(caption)}}}"]
@@ -102,7 +122,9 @@ def _placed(line: int, numbers: Sequence[Number | None]) -> list[tuple[tuple[int
 
 
 def _best(group: Group, digits: int) -> set[tuple[int, int]]:
-    """(line, column) of the best number of each column, several if they are printed alike; none without rivals."""
+    """(line, column) of the best number of each column, several if they are printed alike; none without
+    rivals.
+    """
     if group.best == "none" or len(group.lines) < 2:
         return set()
     places = set()

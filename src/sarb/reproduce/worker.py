@@ -1,7 +1,7 @@
 """The process that runs cells: one JSON task per line comes in, one JSON answer per line goes out.
 
-Started by :mod:`sarb.reproduce.grid` as ``python -m sarb.reproduce.worker``. It ends when its input does, so no cell
-lives on when the grid was killed, however that happened.
+Started by :mod:`sarb.reproduce.grid` as ``python -m sarb.reproduce.worker``. It ends when its input does, so
+no cell lives on when the grid was killed, however that happened.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from sarb.reproduce.cells import Cell, Plan, run_cell
 
 def answer(task: dict[str, Any]) -> dict[str, Any]:
     """Run the cell of a task; an error becomes an answer too."""
-    cell, plan = Cell(**task["cell"]), Plan(**task["plan"])
+    cell = Cell(**task["cell"])
+    plan = Plan(**task["plan"])
     try:
         return {"line": run_cell(plan, cell, task["data"])}
     except Exception as error:
@@ -29,7 +30,9 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
         own = isinstance(error, SarbError)
-        return {"error": str(error) if own else f"{type(error).__name__}: {error} (see {folder / 'error.txt'})"}
+        return {
+            "error": str(error) if own else f"{type(error).__name__}: {error} (see {folder / 'error.txt'})"
+        }
 
 
 def main() -> None:

@@ -33,7 +33,9 @@ class Answer(Ask):
 
 
 class Undo(Ask):
-    """Take back your last answer; with a question, only if it is the last, so that sending it twice does no harm."""
+    """Take back your last answer; with a question, only if it is the last, so that sending it twice does no
+    harm.
+    """
 
     question: str | None = Field(default=None, max_length=64)
 
@@ -51,7 +53,8 @@ class Asked(BaseModel):
 
 
 class Progress(BaseModel):
-    """Counts of the questions; ``undo`` is the one that you can take back. ``problem`` says why the CSV is not written.
+    """Counts of the questions; ``undo`` is the one that you can take back. ``problem`` says why the CSV is
+    not written.
 
     An answer is safe in the journal all the same.
     """
@@ -67,7 +70,9 @@ class Progress(BaseModel):
 
 
 class Reply(BaseModel):
-    """The questions this person holds now, in order, and the progress; after an undo the question taken back."""
+    """The questions this person holds now, in order, and the progress; after an undo the question taken
+    back.
+    """
 
     next: list[Asked]
     progress: Progress
@@ -89,7 +94,9 @@ def review_routes(desk: Desk, pictures: Pictures) -> APIRouter:
         questions = desk.next(ask.who, ask.category, ask.count)
         progress = Progress(**desk.progress(ask.who, ask.category))
         given = None if undone is None else Asked(**asdict(undone))
-        return Reply(next=[Asked(**asdict(question)) for question in questions], progress=progress, undone=given)
+        return Reply(
+            next=[Asked(**asdict(question)) for question in questions], progress=progress, undone=given
+        )
 
     @routes.get("/api/review")
     def categories() -> list[dict[str, Any]]:

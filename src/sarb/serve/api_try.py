@@ -19,7 +19,9 @@ MAX_PHOTOS = 16
 
 
 class Label(BaseModel):
-    """One label of a photo; ``present`` at or above its threshold; ``heat``: H · W bytes row by row in base64."""
+    """One label of a photo; ``present`` at or above its threshold; ``heat``: H · W bytes row by row in
+    base64.
+    """
 
     label: str
     probability: float
@@ -64,13 +66,19 @@ def _look(recogniser: Recogniser, photo: UploadFile) -> Photo:
     present = seen.probabilities >= recogniser.thresholds()
     labels = [
         Label(
-            label=recogniser.categories[c], probability=float(seen.probabilities[c]), present=bool(present[c]),
+            label=recogniser.categories[c],
+            probability=float(seen.probabilities[c]),
+            present=bool(present[c]),
             heat=encode(seen.heat[c]),
         )
         for c in np.argsort(-seen.probabilities, kind="stable")
-    ]  # fmt: skip
+    ]
     height, width = seen.heat.shape[1:]
     return Photo(
-        name=name, width=picture.width, height=picture.height, grid=(height, width), labels=labels,
+        name=name,
+        width=picture.width,
+        height=picture.height,
+        grid=(height, width),
+        labels=labels,
         preview=base64.b64encode(to_jpeg(picture)).decode("ascii"),
-    )  # fmt: skip
+    )

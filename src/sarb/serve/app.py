@@ -40,7 +40,12 @@ class Info(BaseModel):
 
 
 def create_app(
-    run: Path, recogniser: Recogniser, desk: Desk | None = None, *, host: str = "127.0.0.1", limit: int = MAX_UPLOAD
+    run: Path,
+    recogniser: Recogniser,
+    desk: Desk | None = None,
+    *,
+    host: str = "127.0.0.1",
+    limit: int = MAX_UPLOAD,
 ) -> FastAPI:
     """Make the application.
 
@@ -66,7 +71,8 @@ def create_app(
     _page_routes(app, run.resolve(), recogniser, desk, limit)
     app.include_router(try_routes(recogniser))
     if desk is not None:
-        # columns of the labels may stand in another order than those of the model, so the heat maps are put in order
+        # columns of the labels may stand in another order than those of the model, so the heat maps are put
+        # in order
         app.include_router(review_routes(desk, Pictures(desk.table.files, recogniser, desk.categories)))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app
@@ -83,10 +89,15 @@ def _page_routes(app: FastAPI, run: Path, recogniser: Recogniser, desk: Desk | N
     def info() -> Info:
         """What is served: the model, its categories, and which parts of the page there are."""
         return Info(
-            name=run.name, model=repr(recogniser.model), version=__version__, categories=list(recogniser.categories),
-            calibrated=recogniser.calibration is not None, review=desk is not None, report=report.is_file(),
+            name=run.name,
+            model=repr(recogniser.model),
+            version=__version__,
+            categories=list(recogniser.categories),
+            calibrated=recogniser.calibration is not None,
+            review=desk is not None,
+            report=report.is_file(),
             max_upload=limit,
-        )  # fmt: skip
+        )
 
     @app.get("/report", tags=["page"], response_class=FileResponse)
     def show_report() -> FileResponse:

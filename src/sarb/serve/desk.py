@@ -56,9 +56,10 @@ class Step(NamedTuple):
 class Desk:
     """The state of a review. All public methods may be called from any thread.
 
-    Each person (each tab) has a name of its own. What is handed to one is not handed to another until it is answered or
-    nothing was heard for a while (:class:`Leases`). If two answer the same question all the same, the last answer
-    counts; the journal keeps both. One can take back only what one has answered oneself.
+    Each person (each tab) has a name of its own. What is handed to one is not handed to another until it is
+    answered or nothing was heard for a while (:class:`Leases`). If two answer the same question all the
+    same, the last answer counts; the journal keeps both. One can take back only what one has answered
+    oneself.
 
     Args:
         table: the labels.
@@ -70,11 +71,19 @@ class Desk:
     """
 
     def __init__(
-        self, table: Table, places: NDArray[np.int64], probabilities: NDArray[np.float64], out: Path,
-        reasons: Mapping[int, str] | None = None, clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+        self,
+        table: Table,
+        places: NDArray[np.int64],
+        probabilities: NDArray[np.float64],
+        out: Path,
+        reasons: Mapping[int, str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._reasons = reasons or {}
-        self.table, self.places, self.probabilities, self.out = table, places, probabilities, out
+        self.table = table
+        self.places = places
+        self.probabilities = probabilities
+        self.out = out
         self.categories = table.labels.categories
         self.reading: dict[str, Any] = {}
         self.ignored = 0
@@ -92,7 +101,9 @@ class Desk:
         self._start()
 
     def _start(self) -> None:
-        """Go on where the journal ends, and write the CSV once, so that what hinders it is known before any answer."""
+        """Go on where the journal ends, and write the CSV once, so that what hinders it is known before any
+        answer.
+        """
         path = journal_of(self.out)
         if self.out.exists() and not path.exists():
             raise SarbError(
@@ -101,7 +112,9 @@ class Desk:
         self._journal = Journal(path)
         try:
             explained = np.zeros((self._answered.size, 3), bool)
-            explained[np.arange(self._answered.size), self.table.labels.values.ravel().astype(np.int64) + 1] = True
+            explained[
+                np.arange(self._answered.size), self.table.labels.values.ravel().astype(np.int64) + 1
+            ] = True
             for line in self._journal.read():
                 place = self._replay(line)
                 if place is not None:
@@ -116,7 +129,8 @@ class Desk:
 
     def _replay(self, line: dict[str, Any]) -> int | None:
         """Apply a line of the journal; return its place, None if the labels have no room for it any more."""
-        row, column = self._rows.get(str(line.get("file_name"))), self._columns.get(str(line.get("label")))
+        row = self._rows.get(str(line.get("file_name")))
+        column = self._columns.get(str(line.get("label")))
         if row is None or column is None or self.table.labels.values[row, column] != UNKNOWN:
             self.ignored += 1
             return None
@@ -128,7 +142,8 @@ class Desk:
     def _apply(self, place: int, answer: str, who: str, kind: str) -> None:
         """Change the state; the same for a new answer and for one read from the journal."""
         author: str | None = who
-        before, column = self._given.get(place, OPEN), place % len(self.categories)
+        before = self._given.get(place, OPEN)
+        column = place % len(self.categories)
         if kind == "answer":
             self._past.setdefault(who, []).append(Step(place, answer, before, self._author.get(place)))
         elif kind == "undo" and (step := self._last(who)) is not None:
@@ -141,10 +156,13 @@ class Desk:
             self._counts[answer][column] += 1
         else:
             self._given.pop(place, None)
-        self._author[place], self._answered[place] = author, answer in ANSWERS
+        self._author[place] = author
+        self._answered[place] = answer in ANSWERS
 
     def _last(self, who: str) -> Step | None:
-        """The last step of this person that still stands: nobody else has answered since, nor was it asked again."""
+        """The last step of this person that still stands: nobody else has answered since, nor was it asked
+        again.
+        """
         for step in reversed(self._past.get(who, [])):
             if (self._given.get(step.place), self._author.get(step.place)) == (step.after, who):
                 return step
@@ -155,16 +173,24 @@ class Desk:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         head = {"kind": kind, "answer": answer, "who": who, "time": now}
         questions = [self._question(place) for place in places]
-        self._journal.append([{**head, "file_name": each.file_name, "label": each.label} for each in questions])
+        self._journal.append(
+            [{**head, "file_name": each.file_name, "label": each.label} for each in questions]
+        )
         for place in places:
             self._apply(place, answer, who, kind)
         self.saver.touch()
 
     def next(self, who: str, category: str | None = None, count: int = 4) -> list[Question]:
-        """Hand out up to ``count`` questions: those this person has already, then the most valuable free ones."""
+        """Hand out up to ``count`` questions: those this person has already, then the most valuable free
+        ones.
+        """
         with self._lock:
             column = self._column(category)
-            mine = [place for place in self._leases.of(who) if not self._answered[place] and self._in(place, column)]
+            mine = [
+                place
+                for place in self._leases.of(who)
+                if not self._answered[place] and self._in(place, column)
+            ]
             mine = mine[:count]
             taken = self._leases.others(who).union(mine)
             line = self._line(column)
@@ -197,14 +223,18 @@ class Desk:
                 return None
             self._record([step.place], step.before, who, "undo")
             if step.before == OPEN:
-                self._leases.give(who, [step.place, *(place for place in self._leases.of(who) if place != step.place)])
+                self._leases.give(
+                    who, [step.place, *(place for place in self._leases.of(who) if place != step.place)]
+                )
             return self._question(step.place)
 
     def reopen(self, who: str, category: str | None = None) -> int:
         """Ask all skipped questions again; return how many."""
         with self._lock:
             column = self._column(category)
-            places = [place for place, given in self._given.items() if given == "skip" and self._in(place, column)]
+            places = [
+                place for place, given in self._given.items() if given == "skip" and self._in(place, column)
+            ]
             if places:
                 self._record(places, OPEN, who, "reopen")
             return len(places)
@@ -212,15 +242,19 @@ class Desk:
     def progress(self, who: str = "", category: str | None = None) -> dict[str, Any]:
         """Counts of the questions (of one category), and how saving goes."""
         with self._lock:
-            column, last = self._column(category), self._last(who)
+            column = self._column(category)
+            last = self._last(who)
             chosen = slice(None) if column is None else slice(column, column + 1)
             questions = int(self._totals[chosen].sum())
             counts = {answer: int(count[chosen].sum()) for answer, count in self._counts.items()}
             return {
-                "questions": questions, "open": questions - sum(counts.values()), **counts,
+                "questions": questions,
+                "open": questions - sum(counts.values()),
+                **counts,
                 "undo": None if last is None else self._question(last.place).id,
-                "out": str(self.out), "problem": self.saver.problem,
-            }  # fmt: skip
+                "out": str(self.out),
+                "problem": self.saver.problem,
+            }
 
     def open_by_category(self) -> list[dict[str, Any]]:
         """How many questions each category has, and how many are open."""
@@ -240,7 +274,9 @@ class Desk:
         return column is None or place % len(self.categories) == column
 
     def _line(self, column: int | None) -> NDArray[np.int64]:
-        """The questions of a category, the most valuable first; remembered, since it is asked with every answer."""
+        """The questions of a category, the most valuable first; remembered, since it is asked with every
+        answer.
+        """
         if column is None:
             return self.places
         if column not in self._lines:
@@ -249,16 +285,19 @@ class Desk:
 
     def _question(self, place: int) -> Question:
         row, column = divmod(place, len(self.categories))
-        name, label = self.table.labels.paths[row], self.categories[column]
+        name = self.table.labels.paths[row]
+        label = self.categories[column]
         check = hashlib.sha256(f"{name}\0{label}".encode()).hexdigest()[:10]
-        chance, reason = float(self.probabilities[row, column]), self._reasons.get(place, "")
+        chance = float(self.probabilities[row, column])
+        reason = self._reasons.get(place, "")
         return Question(f"{row}-{column}-{check}", row, name, label, column, chance, reason)
 
     def _place(self, ident: str) -> int:
         """The place of a question, if it still is the same label and nobody knew it."""
         parts = ident.split("-")
         if len(parts) == 3 and all(part.isascii() and part.isdecimal() for part in parts[:2]):
-            row, column = int(parts[0]), int(parts[1])
+            row = int(parts[0])
+            column = int(parts[1])
             if row < len(self._rows) and column < len(self.categories):
                 place = row * len(self.categories) + column
                 if self._question(place).id == ident and self.table.labels.values[row, column] == UNKNOWN:

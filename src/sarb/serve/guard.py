@@ -1,7 +1,8 @@
 """What is refused before any route is reached, and what every answer carries.
 
-The server has no password: it trusts whoever can reach it. A browser can be made to reach it by any page that its user
-visits, so requests of other origins, and of names that do not belong to this server (DNS rebinding), are refused.
+The server has no password: it trusts whoever can reach it. A browser can be made to reach it by any page
+that its user visits, so requests of other origins, and of names that do not belong to this server (DNS
+rebinding), are refused.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class Guard:
     """
 
     def __init__(self, app: ASGIApp, host: str = "127.0.0.1", limit: int = MAX_UPLOAD) -> None:
-        self.app, self.host, self.limit = app, host, limit
+        self.app = app
+        self.host = host
+        self.limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request, count what it sends, add headers to the answer."""
@@ -90,8 +93,8 @@ class Guard:
 def known_host(header: str, listening: str) -> bool:
     """Whether a ``Host`` header can be meant for a server that listens on ``listening``.
 
-    An address is fine, since only a name can be made to point somewhere else; but a server on loopback has only
-    loopback addresses.
+    An address is fine, since only a name can be made to point somewhere else; but a server on loopback has
+    only loopback addresses.
     """
     try:
         name = (urlsplit(f"//{header}").hostname or "").lower()
@@ -99,7 +102,9 @@ def known_host(header: str, listening: str) -> bool:
         return False
     if name in ("localhost", listening.lower()):
         return True
-    loopback = listening == "localhost" or (_is_address(listening) and ipaddress.ip_address(listening).is_loopback)
+    loopback = listening == "localhost" or (
+        _is_address(listening) and ipaddress.ip_address(listening).is_loopback
+    )
     if _is_address(name):
         return not loopback or ipaddress.ip_address(name).is_loopback
     return not loopback and name in (socket.gethostname().lower(), socket.getfqdn().lower())

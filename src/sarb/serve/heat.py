@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def to_bytes(attention: ArrayLike) -> NDArray[np.uint8]:
-    """Stretch each map of attention (C, H, W) to 0..255: 255 (a − min) / (max − min); a flat map is 0 everywhere.
+    """Stretch each map of attention (C, H, W) to 0..255: 255 (a − min) / (max − min); a flat map is 0
+    everywhere.
 
-    Attention over positions sums to one and class activations have any sign, so only the shape of a map is shown, never
-    its height; the probability says how sure the network is.
+    Attention over positions sums to one and class activations have any sign, so only the shape of a map is
+    shown, never its height; the probability says how sure the network is.
     """
     maps = np.nan_to_num(np.asarray(attention, np.float64), posinf=0.0, neginf=0.0)
     low = maps.min(axis=(1, 2), keepdims=True)

@@ -24,8 +24,8 @@ def journal_of(out: Path) -> Path:
 class Journal:
     """An append-only file of JSON lines, held by one process.
 
-    A line counts when its line break is on the disk. What a crash left behind the last one was never confirmed to
-    anybody and is cut off.
+    A line counts when its line break is on the disk. What a crash left behind the last one was never
+    confirmed to anybody and is cut off.
     """
 
     def __init__(self, path: Path) -> None:

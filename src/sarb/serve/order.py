@@ -5,20 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.calibrate import Calibration
+from sarb.labelling.calibration import Calibration
+from sarb.labelling.suggestion import suggest
 from sarb.labels import LabelMatrix
 from sarb.scores import Scores
-from sarb.suggest import suggest
 
 #: how many questions are ranked by their worth; whoever has answered them should train again before the rest
 BUDGET = 5000
 
 
 def order(
-    scores: Scores, labels: LabelMatrix, calibration: Calibration | None = None,
-    readable: NDArray[np.bool_] | None = None, budget: int = BUDGET,
-) -> tuple[NDArray[np.int64], dict[int, str]]:  # fmt: skip
-    """Return the unknown entries as flat places row · C + column, the most valuable first, and place -> reason.
+    scores: Scores,
+    labels: LabelMatrix,
+    calibration: Calibration | None = None,
+    readable: NDArray[np.bool_] | None = None,
+    budget: int = BUDGET,
+) -> tuple[NDArray[np.int64], dict[int, str]]:
+    """Return the unknown entries as flat places row · C + column, the most valuable first, and place ->
+    reason.
 
     The first ``budget`` are those of :func:`sarb.suggest`, with its reasons; the rest follows by uncertainty
     |p − 0.5|, ties in the order of the table.

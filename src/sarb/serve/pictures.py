@@ -14,7 +14,8 @@ from sarb.data.images import decode
 from sarb.serve.recogniser import Recogniser, Seen
 
 #: longest side on the page, and how many pictures are remembered
-SIDE, REMEMBERED = 1024, 64
+SIDE = 1024
+REMEMBERED = 64
 
 
 def to_jpeg(picture: Image, side: int = SIDE) -> bytes:
@@ -38,7 +39,8 @@ class Pictures:
     """
 
     def __init__(self, files: Sequence[Path], recogniser: Recogniser, categories: Sequence[str]) -> None:
-        self._files, self._recogniser = files, recogniser
+        self._files = files
+        self._recogniser = recogniser
         self._columns = [recogniser.categories.index(name) for name in categories]
         self._seen: OrderedDict[int, tuple[bytes, Seen]] = OrderedDict()
         self._lock = threading.Lock()

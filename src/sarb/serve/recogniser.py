@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
-from sarb.calibrate import load_calibration
+from sarb.labelling.calibration import load_calibration
 from sarb.model import Model
 from sarb.scores import Scores
 from sarb.serve.heat import to_bytes
@@ -28,11 +28,13 @@ class Seen:
 class Recogniser:
     """A model, its calibration if the run has one, and a lock.
 
-    Requests arrive on threads; the lock keeps one forward pass from slowing down another, and the event loop free.
+    Requests arrive on threads; the lock keeps one forward pass from slowing down another, and the event loop
+    free.
     """
 
     def __init__(self, model: Model, run: Path) -> None:
-        self.model, self.categories = model, model.categories
+        self.model = model
+        self.categories = model.categories
         self.calibration = load_calibration(run)
         self._lock = threading.Lock()
 
@@ -43,7 +45,8 @@ class Recogniser:
         network = self.model.network
         with self._lock:
             maps = network.maps(inputs)
-            logits, attention = network.head(maps), network.attention(maps)
+            logits = network.head(maps)
+            attention = network.attention(maps)
         scores = Scores(logits.float().cpu().numpy(), self.categories)
         return Seen(self.probabilities(scores)[0], to_bytes(attention[0].float().cpu().numpy()))
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from sarb.errors import SarbError
 
 #: seconds between two files, and how many times longer than writing one takes
-PAUSE, SHARE = 1.0, 4.0
+PAUSE = 1.0
+SHARE = 4.0
 
 
 class Saver:
@@ -19,8 +20,10 @@ class Saver:
     """
 
     def __init__(self, write: Callable[[], None]) -> None:
-        self._write, self.problem = write, ""
-        self._changed, self._ended = threading.Event(), threading.Event()
+        self._write = write
+        self.problem = ""
+        self._changed = threading.Event()
+        self._ended = threading.Event()
         self._busy = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="sarb-saver", daemon=True)
         self._thread.start()
@@ -30,7 +33,9 @@ class Saver:
         self._changed.set()
 
     def save(self) -> None:
-        """Write now, if there is anything new; an error is remembered in ``problem`` and tried again later."""
+        """Write now, if there is anything new; an error is remembered in ``problem`` and tried again
+        later.
+        """
         with self._busy:
             if not self._changed.is_set():
                 return
@@ -57,7 +62,8 @@ class Saver:
             return
         self._ended.set()
         self.save()
-        problem, waiting = self.problem, self._changed.is_set()
+        problem = self.problem
+        waiting = self._changed.is_set()
         self._changed.set()  # wakes the thread
         self._thread.join()
         if waiting and problem:

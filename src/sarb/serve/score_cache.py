@@ -1,7 +1,8 @@
-"""Scores of the images of a review, kept from one start to the next; a photo that is new or changed is not among them.
+"""Scores of the images of a review, kept from one start to the next; a photo that is new or changed is not
+among them.
 
-One ``.npz`` (no pickle) per model and review in the cache folder: ``logits`` (n, C), ``marks`` (n, 2) with size and
-time of change of each file, and ``paths``, their names as bytes with zeros between.
+One ``.npz`` (no pickle) per model and review in the cache folder: ``logits`` (n, C), ``marks`` (n, 2) with
+size and time of change of each file, and ``paths``, their names as bytes with zeros between.
 """
 
 from __future__ import annotations
@@ -50,13 +51,16 @@ class ScoreCache:
         self._categories = len(model.categories)
 
     def read(self) -> tuple[Floats, Flags]:
-        """Logits (N, C), 0 where there is none, and whether there is one (N,); a damaged file counts as none."""
+        """Logits (N, C), 0 where there is none, and whether there is one (N,); a damaged file counts as
+        none.
+        """
         logits = np.zeros((len(self._names), self._categories), np.float32)
         known = np.zeros(len(self._names), bool)
         try:
             with np.load(self.file, allow_pickle=False) as stored:
                 names = stored["paths"].tobytes().decode("utf-8", "surrogateescape").split("\0")
-                marks, kept = stored["marks"], stored["logits"]
+                marks = stored["marks"]
+                kept = stored["logits"]
             if not (marks.shape == (len(names), 2) and kept.shape == (len(names), self._categories)):
                 return logits, known
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
@@ -65,7 +69,8 @@ class ScoreCache:
         for row, name in enumerate(self._names):
             place = places.get(name)
             if place is not None and (marks[place] == self._marks[row]).all():
-                logits[row], known[row] = kept[place], True
+                logits[row] = kept[place]
+                known[row] = True
         return logits, known
 
     def write(self, logits: Floats, readable: Flags) -> None:

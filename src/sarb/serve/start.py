@@ -15,8 +15,8 @@ import uvicorn
 
 from sarb.data import load
 from sarb.errors import ImageError, SarbError
+from sarb.inference.prediction import match_categories, predict
 from sarb.model import load_model
-from sarb.predict import match_categories, predict
 from sarb.scores import Scores
 from sarb.serve.app import create_app
 from sarb.serve.desk import Desk
@@ -30,10 +30,17 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def serve(
-    run: Path, *, labels: str | None = None, options: Mapping[str, Any] | None = None, out: Path | None = None,
-    host: str = "127.0.0.1", port: int = 8000,
-) -> int:  # fmt: skip
-    """Serve a run or model folder until a signal comes; return the exit code (130 after Ctrl-C, 143 after SIGTERM)."""
+    run: Path,
+    *,
+    labels: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    out: Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+) -> int:
+    """Serve a run or model folder until a signal comes; return the exit code (130 after Ctrl-C, 143 after
+    SIGTERM).
+    """
     listening = listen(host, port)  # first, so that a taken port is known before a model is loaded
     with listening:
         recogniser = Recogniser(load_model(run), run)
@@ -43,7 +50,9 @@ def serve(
             say(f"warning: everybody who can reach {host} can use this server; it has no password")
         if desk is not None:
             counts = desk.progress()
-            say(f"review: {counts['open']:,} of {counts['questions']:,} labels to ask; answers go to {desk.out}")
+            say(
+                f"review: {counts['open']:,} of {counts['questions']:,} labels to ask; answers go to {desk.out}"
+            )
         shown = f"[{host}]" if ":" in host else host
         say(f"serving {run} at http://{shown}:{listening.getsockname()[1]}/ (Ctrl-C stops)")
         return _until_stopped(app, listening)
@@ -105,14 +114,22 @@ def open_desk(recogniser: Recogniser, labels: str, options: Mapping[str, Any], o
     places, reasons = order(scores, table.labels, recogniser.calibration, readable)
     desk = Desk(table, places, recogniser.probabilities(scores), place, reasons)
     if desk.ignored:
-        say(f"{desk.ignored:,} earlier answers are about labels that are known now, or gone; they stay in the journal")
+        say(
+            f"{desk.ignored:,} earlier answers are about labels that are known now, or gone; they stay in the journal"
+        )
     return desk
 
 
 def _refuse_answers(table: Table, out: Path) -> None:
     """Say how to go on when the file of the answers is given as the labels."""
     source = table.data.train.source
-    if source is not None and out.exists() and source.exists() and out.samefile(source) and journal_of(out).exists():
+    if (
+        source is not None
+        and out.exists()
+        and source.exists()
+        and out.samefile(source)
+        and journal_of(out).exists()
+    ):
         raise SarbError(
             f"{out}: this is the source itself, which a review never changes; to go on with a review, give the table "
             "it began with again (--labels labels.csv): your answers are taken up. For another one, choose --out"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarb.data import Data, load
-from sarb.data.write import target, write
+from sarb.data.writers.write import target, write
 from sarb.errors import DataError, SarbError
 from sarb.labels import ENCODINGS, UNKNOWN, LabelMatrix
 
@@ -34,7 +34,9 @@ class Table:
         if len(set(names)) < len(names):
             double = Counter(names).most_common(1)[0][0]
             raise DataError(f"{double}: is in the labels more than once, so an answer about it has no place")
-        self.labels = LabelMatrix(np.concatenate([part.labels.values for part in parts]), data.categories, names)
+        self.labels = LabelMatrix(
+            np.concatenate([part.labels.values for part in parts]), data.categories, names
+        )
 
     def default_out(self) -> Path:
         """``reviewed.csv`` beside the labels."""
@@ -57,20 +59,26 @@ class Table:
 
         Args:
             out: the file that is going to be replaced.
-            explained: (N, C, 3) whether absent, unknown, present may stand there: as in the source, or as answered
-                at any time.
+            explained: (N, C, 3) whether absent, unknown, present may stand there: as in the source, or as
+                answered at any time.
         """
         hint = "move it away, or choose another --out"
         try:
             there = Table(load(f"table:{out}", check_files=False, **self._reading()))
         except SarbError as error:
-            raise DataError(f"{out}: exists already and cannot be read as a review; {hint} ({error})") from None
+            raise DataError(
+                f"{out}: exists already and cannot be read as a review; {hint} ({error})"
+            ) from None
         place = {file.absolute(): row for row, file in enumerate(self.files)}
         names = [file.absolute() for file in there.files]
         if there.labels.categories != self.labels.categories or set(names) != set(place):
-            raise DataError(f"{out}: exists already and has other images or categories than the labels; {hint}")
+            raise DataError(
+                f"{out}: exists already and has other images or categories than the labels; {hint}"
+            )
         rows = np.array([place[name] for name in names], np.int64)
-        found = np.take_along_axis(explained[rows], there.labels.values[:, :, None].astype(np.int64) + 1, axis=2)
+        found = np.take_along_axis(
+            explained[rows], there.labels.values[:, :, None].astype(np.int64) + 1, axis=2
+        )
         strange = np.argwhere(~found[:, :, 0] & (there.labels.values != UNKNOWN))
         if len(strange):
             row, column = strange[0]

@@ -12,9 +12,23 @@ from typing import Any
 
 #: every format that is read, by the name of its module here
 FORMATS = (
-    "wide_csv", "wide_parquet", "wide_jsonl", "list_csv", "metadata_csv", "metadata_jsonl", "npy",
-    "coco", "lvis", "voc", "visual_genome", "open_images", "chexpert", "nus_wide", "label_studio", "cvat",
-)  # fmt: skip
+    "wide_csv",
+    "wide_parquet",
+    "wide_jsonl",
+    "list_csv",
+    "metadata_csv",
+    "metadata_jsonl",
+    "npy",
+    "coco",
+    "lvis",
+    "voc",
+    "visual_genome",
+    "open_images",
+    "chexpert",
+    "nus_wide",
+    "label_studio",
+    "cvat",
+)
 
 
 @dataclass

@@ -48,34 +48,59 @@ def file_name(split: str, image: int) -> str:
 def write(path: Path, split: str, shown: dict[int, list[int]]) -> None:
     content = {
         "info": {
-            "description": "COCO 2014 Dataset", "url": "http://cocodataset.org", "version": "1.0", "year": 2014,
-            "contributor": "COCO Consortium", "date_created": "2017/09/01",
+            "description": "COCO 2014 Dataset",
+            "url": "http://cocodataset.org",
+            "version": "1.0",
+            "year": 2014,
+            "contributor": "COCO Consortium",
+            "date_created": "2017/09/01",
         },
         "images": [
             {
-                "license": 5, "file_name": file_name(split, image), "height": 8, "width": 8, "id": image,
+                "license": 5,
+                "file_name": file_name(split, image),
+                "height": 8,
+                "width": 8,
+                "id": image,
                 "coco_url": f"http://images.cocodataset.org/{split}/{file_name(split, image)}",
-                "date_captured": "2013-11-14 16:28:13", "flickr_url": "http://farm4.staticflickr.com/3153/x_z.jpg",
+                "date_captured": "2013-11-14 16:28:13",
+                "flickr_url": "http://farm4.staticflickr.com/3153/x_z.jpg",
             }
             for image in shown
         ],
-        "licenses": [{"url": "http://creativecommons.org/licenses/by-nc-sa/2.0/", "id": 1, "name": "Attribution"}],
+        "licenses": [
+            {"url": "http://creativecommons.org/licenses/by-nc-sa/2.0/", "id": 1, "name": "Attribution"}
+        ],
         "annotations": [
             {
-                "segmentation": {"counts": [10, 20, 34], "size": [8, 8]} if crowd else [[1.5, 1.0, 7.0, 1.0, 7.0, 7.0]],
-                "area": 18.5, "iscrowd": crowd, "image_id": image, "bbox": [1.0, 1.0, 6.0, 6.0],
-                "category_id": category, "id": 100 * image + crowd,
+                "segmentation": {"counts": [10, 20, 34], "size": [8, 8]}
+                if crowd
+                else [[1.5, 1.0, 7.0, 1.0, 7.0, 7.0]],
+                "area": 18.5,
+                "iscrowd": crowd,
+                "image_id": image,
+                "bbox": [1.0, 1.0, 6.0, 6.0],
+                "category_id": category,
+                "id": 100 * image + crowd,
             }
             for image, categories in shown.items()
             for crowd, category in enumerate(categories[:2])
-        ] + [
-            {"segmentation": [[1, 2, 3, 4, 5, 6]], "area": 2.0, "iscrowd": 0, "image_id": image,
-             "bbox": [1, 1, 2, 2], "category_id": category, "id": 100 * image + 9}
+        ]
+        + [
+            {
+                "segmentation": [[1, 2, 3, 4, 5, 6]],
+                "area": 2.0,
+                "iscrowd": 0,
+                "image_id": image,
+                "bbox": [1, 1, 2, 2],
+                "category_id": category,
+                "id": 100 * image + 9,
+            }
             for image, categories in shown.items()
             for category in categories[2:]
         ],
         "categories": CATEGORIES,
-    }  # fmt: skip
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     # the official file is one line; lines make places in messages visible
     path.write_text(json.dumps(content).replace('}, {"', '},\n{"'))

@@ -1,4 +1,6 @@
-"""CVAT for images 1.1, exported from a project with subsets: tags, shapes, attributes, an image without any."""
+"""CVAT for images 1.1, exported from a project with subsets: tags, shapes, attributes, an image without
+any.
+"""
 
 from pathlib import Path
 
@@ -110,8 +112,9 @@ def example(root: Path) -> Example:
                 '-o unlisted=unknown (Python: unlisted="unknown"): 4 present, 0 absent, 8 unknown',
             ],
             "shapes": [
-                "4 tags (1 box, 1 polygon)", '-o shapes=ignore (Python: shapes="ignore"): 4 present',
+                "4 tags (1 box, 1 polygon)",
+                '-o shapes=ignore (Python: shapes="ignore"): 4 present',
                 '-o shapes=present (Python: shapes="present"): 6 present',
             ],
         },
-    )  # fmt: skip
+    )

@@ -1,4 +1,6 @@
-"""Label Studio's JSON export: two Choices, a skipped task, one nobody annotated, one annotated by two who differ."""
+"""Label Studio's JSON export: two Choices, a skipped task, one nobody annotated, one annotated by two who
+differ.
+"""
 
 import json
 from pathlib import Path
@@ -19,39 +21,85 @@ def result(control: str, choices: list[Any], number: int = 0) -> dict[str, Any]:
 def annotation(number: int, *results: dict[str, Any], cancelled: bool = False) -> dict[str, Any]:
     """What one person said of one task."""
     return {
-        "id": number, "completed_by": 1 + number % 3, "result": list(results), "was_cancelled": cancelled,
-        "ground_truth": False, "created_at": WHEN, "updated_at": WHEN, "draft_created_at": None, "lead_time": 4.288,
-        "prediction": {}, "result_count": len(results), "unique_id": f"2c6e33c2-0000-4000-8000-{number:012d}",
-        "import_id": None, "last_action": None, "bulk_created": False, "task": number // 10, "project": 3,
-        "updated_by": 1, "parent_prediction": None, "parent_annotation": None, "last_created_by": None,
-    }  # fmt: skip
+        "id": number,
+        "completed_by": 1 + number % 3,
+        "result": list(results),
+        "was_cancelled": cancelled,
+        "ground_truth": False,
+        "created_at": WHEN,
+        "updated_at": WHEN,
+        "draft_created_at": None,
+        "lead_time": 4.288,
+        "prediction": {},
+        "result_count": len(results),
+        "unique_id": f"2c6e33c2-0000-4000-8000-{number:012d}",
+        "import_id": None,
+        "last_action": None,
+        "bulk_created": False,
+        "task": number // 10,
+        "project": 3,
+        "updated_by": 1,
+        "parent_prediction": None,
+        "parent_annotation": None,
+        "last_created_by": None,
+    }
 
 
-def task(number: int, image: str, *annotations: dict[str, Any], predictions: tuple[Any, ...] = ()) -> dict[str, Any]:
+def task(
+    number: int, image: str, *annotations: dict[str, Any], predictions: tuple[Any, ...] = ()
+) -> dict[str, Any]:
     """One element of the export."""
     skipped = sum(item["was_cancelled"] for item in annotations)
     return {
-        "id": number, "annotations": list(annotations), "file_upload": Path(image).name, "drafts": [],
-        "predictions": list(predictions), "data": {"image": image}, "meta": {}, "created_at": WHEN, "updated_at": WHEN,
-        "allow_skip": True, "inner_id": number, "total_annotations": len(annotations) - skipped,
-        "cancelled_annotations": skipped, "total_predictions": len(predictions), "comment_count": 0,
-        "unresolved_comment_count": 0, "last_comment_updated_at": None, "project": 3, "updated_by": 1,
+        "id": number,
+        "annotations": list(annotations),
+        "file_upload": Path(image).name,
+        "drafts": [],
+        "predictions": list(predictions),
+        "data": {"image": image},
+        "meta": {},
+        "created_at": WHEN,
+        "updated_at": WHEN,
+        "allow_skip": True,
+        "inner_id": number,
+        "total_annotations": len(annotations) - skipped,
+        "cancelled_annotations": skipped,
+        "total_predictions": len(predictions),
+        "comment_count": 0,
+        "unresolved_comment_count": 0,
+        "last_comment_updated_at": None,
+        "project": 3,
+        "updated_by": 1,
         "comment_authors": [],
-    }  # fmt: skip
+    }
 
 
 def tasks() -> list[dict[str, Any]]:
     """The six tasks of the example."""
-    guess = {"id": 1, "model_version": "one", "score": 0.9, "result": [result("things", ["cat", "dog", "tree"])]}
+    guess = {
+        "id": 1,
+        "model_version": "one",
+        "score": 0.9,
+        "result": [result("things", ["cat", "dog", "tree"])],
+    }
     blurred = result("sharp", ["no"])
     return [
         task(1, "/data/upload/3/0a1b2c3d-a.jpg", annotation(10, result("things", ["cat", "dog"]), blurred)),
         task(2, "/data/upload/3/1b2c3d4e-b.jpg", annotation(20, result("things", ["tree"]))),
         task(3, "/data/local-files/?d=more/caf%C3%A9%201.jpg", annotation(30, result("sharp", ["yes"]))),
-        task(4, "https://example.com/some/d.jpg?size=big", annotation(40, result("things", ["cat"]), cancelled=True)),
+        task(
+            4,
+            "https://example.com/some/d.jpg?size=big",
+            annotation(40, result("things", ["cat"]), cancelled=True),
+        ),
         task(5, "s3://bucket/some/e.jpg", predictions=(guess,)),
-        task(6, "f.jpg", annotation(60, result("things", ["cat", "tree"])), annotation(61, result("things", ["cat"]))),
-    ]  # fmt: skip
+        task(
+            6,
+            "f.jpg",
+            annotation(60, result("things", ["cat", "tree"])),
+            annotation(61, result("things", ["cat"])),
+        ),
+    ]
 
 
 def example(root: Path) -> Example:
@@ -72,10 +120,16 @@ def example(root: Path) -> Example:
                 '-o unlisted=absent (Python: unlisted="absent"): 4 present, 7 absent, 7 unknown',
                 '-o unlisted=unknown (Python: unlisted="unknown"): 4 present, 0 absent, 14 unknown',
             ],
-            "annotators": ['-o annotators=any (Python: annotators="any"): 5 present', "-o annotators=all", "1 unknown"],
+            "annotators": [
+                '-o annotators=any (Python: annotators="any"): 5 present',
+                "-o annotators=all",
+                "1 unknown",
+            ],
             "control": [
-                '-o control=things (Python: control="things"): 6 choices', "-o control=sharp", "2 choices",
+                '-o control=things (Python: control="things"): 6 choices',
+                "-o control=sharp",
+                "2 choices",
                 "-o control=things,sharp",
             ],
         },
-    )  # fmt: skip
+    )

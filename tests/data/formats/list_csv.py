@@ -1,4 +1,6 @@
-"""The list of fastai's PASCAL_2007: ``fname,labels,is_valid``, labels divided by a space; a list knows no absent."""
+"""The list of fastai's PASCAL_2007: ``fname,labels,is_valid``, labels divided by a space; a list knows no
+absent.
+"""
 
 from pathlib import Path
 

@@ -55,29 +55,44 @@ def write(path: Path, shown: dict[int, Described]) -> None:
         "info": {"description": "LVIS v1", "version": "1.0", "year": 2020, "date_created": "2020-06-24"},
         "images": [
             {
-                "date_captured": "2013-11-14 16:28:13", "flickr_url": "http://farm4.staticflickr.com/3153/x_z.jpg",
-                "height": 8, "width": 8, "id": image, "license": 1,
+                "date_captured": "2013-11-14 16:28:13",
+                "flickr_url": "http://farm4.staticflickr.com/3153/x_z.jpg",
+                "height": 8,
+                "width": 8,
+                "id": image,
+                "license": 1,
                 "coco_url": f"http://images.cocodataset.org/{described.folder}/{image:012d}.jpg",
-                "neg_category_ids": described.negative, "not_exhaustive_category_ids": described.not_exhaustive,
+                "neg_category_ids": described.negative,
+                "not_exhaustive_category_ids": described.not_exhaustive,
             }
             for image, described in shown.items()
         ],
         "annotations": [
             {
-                "area": 18.5, "bbox": [1.0, 1.0, 6.0, 6.0], "category_id": category, "id": 10 * image + number,
-                "image_id": image, "segmentation": [[1.5, 1.0, 7.0, 1.0, 7.0, 7.0]],
+                "area": 18.5,
+                "bbox": [1.0, 1.0, 6.0, 6.0],
+                "category_id": category,
+                "id": 10 * image + number,
+                "image_id": image,
+                "segmentation": [[1.5, 1.0, 7.0, 1.0, 7.0, 7.0]],
             }
             for image, described in shown.items()
             for number, category in enumerate(described.annotated)
         ],
         "categories": [
             {
-                "id": number, "name": name, "def": "a thing", "frequency": "c", "image_count": 1, "instance_count": 1,
-                "synonyms": [name], "synset": f"{name}.n.01",
+                "id": number,
+                "name": name,
+                "def": "a thing",
+                "frequency": "c",
+                "image_count": 1,
+                "instance_count": 1,
+                "synonyms": [name],
+                "synset": f"{name}.n.01",
             }
             for number, name in NAMES.items()
         ],
         "licenses": [{"id": 1, "name": "Attribution", "url": "http://creativecommons.org/licenses/by/2.0/"}],
-    }  # fmt: skip
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content).replace('}, {"', '},\n{"'))

@@ -1,4 +1,6 @@
-"""Hugging Face ImageFolder, one ``metadata.jsonl``: names begin with the folder of the split, one column is ignored."""
+"""Hugging Face ImageFolder, one ``metadata.jsonl``: names begin with the folder of the split, one column is
+ignored.
+"""
 
 from pathlib import Path
 

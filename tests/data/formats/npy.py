@@ -1,4 +1,6 @@
-"""An int8 array, encoding ``signed``, with the names of rows and columns and the splits in text files beside it."""
+"""An int8 array, encoding ``signed``, with the names of rows and columns and the splits in text files beside
+it.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Open Images V7: three label files, class descriptions with a header, two classes of one name, a machine row."""
+"""Open Images V7: three label files, class descriptions with a header, two classes of one name, a machine
+row.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Visual Genome's two official files: three most frequent names, two drawn test images, an image nobody described."""
+"""Visual Genome's two official files: three most frequent names, two drawn test images, an image nobody
+described.
+"""
 
 import json
 from pathlib import Path
@@ -23,7 +25,9 @@ def example(root: Path) -> Example:
         folder = ("VG_100K", "VG_100K_2")[number % 2]
         write_image(root / folder / f"{image}.jpg", number, (8, 8))
         url = f"https://cs.stanford.edu/people/rak248/{folder}/{image}.jpg"
-        data.append({"width": 8, "url": url, "height": 8, "image_id": image, "coco_id": None, "flickr_id": None})
+        data.append(
+            {"width": 8, "url": url, "height": 8, "image_id": image, "coco_id": None, "flickr_id": None}
+        )
         if names is not None:
             things = [_vg_object(100 * number + place, name) for place, name in enumerate(names)]
             objects.append({"image_id": image, "objects": things, "image_url": url})

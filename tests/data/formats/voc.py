@@ -1,4 +1,6 @@
-"""VOC 2007 in its official layout, read with difficult objects unknown; parts of persons have names of their own."""
+"""VOC 2007 in its official layout, read with difficult objects unknown; parts of persons have names of their
+own.
+"""
 
 from pathlib import Path
 
@@ -6,9 +8,27 @@ from tests.data.fixtures import _voc_xml, write_image
 from tests.data.formats import Example
 
 CATEGORIES = [
-    "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow",
-    "diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
-]  # fmt: skip
+    "aeroplane",
+    "bicycle",
+    "bird",
+    "boat",
+    "bottle",
+    "bus",
+    "car",
+    "cat",
+    "chair",
+    "cow",
+    "diningtable",
+    "dog",
+    "horse",
+    "motorbike",
+    "person",
+    "pottedplant",
+    "sheep",
+    "sofa",
+    "train",
+    "tvmonitor",
+]
 #: list -> image -> (name, difficult) of its objects
 SHOWN = {
     "trainval": {

@@ -1,0 +1,195 @@
+"""The feature cache: what a frozen trunk makes of each image, computed once.
+
+The plain view (the evaluation transform) and, on request, V augmented views of each image; one file per
+view, fp16, memory-mapped, keyed by the image files, the frozen weights, the transform and, for an augmented
+view, seed and number. It says its size first and refuses to fill the disk. Files that are finished are kept
+when the computation is interrupted. Unreadable images have no activations; the record beside the array tells
+why (:mod:`sarb.batches.cache_files`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from sarb.batches.cache_files import Features, only_builder, open_features, put_in_place
+from sarb.batches.loader import Batches, Pictures, check_readable, make_loader
+from sarb.data.dataset import Dataset
+from sarb.errors import SarbError
+from sarb.files import cache_dir
+from sarb.networks.backbones.base import Backbone
+from sarb.networks.backbones.fold import folded
+from sarb.progress import Progress
+
+#: share of the free disk space that a cache may take
+DISK_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class View:
+    """One view of the images of a data set.
+
+    Args:
+        dataset: N images.
+        transform: image -> (3, S, S); a random one draws from the generator of (seed, number, image index).
+        number: which of the augmented views; None for the plain one.
+        seed: of the augmentation.
+    """
+
+    dataset: Dataset
+    transform: Any
+    number: int | None = None
+    seed: int = 0
+
+    def file(self, backbone: Backbone) -> Path:
+        """Where its activations under these weights are kept."""
+        parts = [
+            self.dataset.fingerprint(),
+            backbone.frozen_fingerprint(),
+            json.dumps(self.transform.config(), sort_keys=True),
+            *([] if self.number is None else [f"seed {self.seed} view {self.number}"]),
+        ]
+        key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
+        return cache_dir() / "features" / f"{key}.npy"
+
+
+@dataclass(frozen=True)
+class _Builder:
+    """How activations are computed."""
+
+    backbone: Backbone
+    device: torch.device
+    batch_size: int
+    workers: int
+    progress: Progress
+
+
+def cached_features(
+    backbone: Backbone,
+    dataset: Dataset,
+    transform: Any,
+    *,
+    device: torch.device | None = None,
+    batch_size: int = 32,
+    workers: int = 0,
+    progress: Progress | None = None,
+) -> Features:
+    """Return what the frozen trunk makes of the images, computing it if need be; too many unreadable ones
+    stop it.
+    """
+    return cached_views(
+        backbone,
+        [View(dataset, transform)],
+        device=device,
+        batch_size=batch_size,
+        workers=workers,
+        progress=progress,
+    )[0]
+
+
+def cached_views(
+    backbone: Backbone,
+    views: Sequence[View],
+    *,
+    device: torch.device | None = None,
+    batch_size: int = 32,
+    workers: int = 0,
+    progress: Progress | None = None,
+) -> list[Features]:
+    """Return the activations of several views in their order; the size of all that are missing is checked
+    first.
+    """
+    how = _Builder(
+        backbone, device or torch.device("cpu"), batch_size, workers, progress or Progress(enabled=False)
+    )
+    files = [view.file(backbone) for view in views]
+    wanted = dict(zip(files, views, strict=True))
+    found = {file: open_features(file, len(view.dataset), how.progress.say) for file, view in wanted.items()}
+    missing = {file: view for file, view in wanted.items() if found[file] is None}
+    if missing:
+        backbone.to(how.device).eval()
+        shapes = {file: _shape(how, view) for file, view in missing.items()}
+        _check_disk(missing, shapes, how.progress)
+        how = replace(how, backbone=folded(backbone))
+        found |= {file: _build(how, file, view, shapes[file]) for file, view in missing.items()}
+    return [features for file in files if (features := found[file]) is not None]
+
+
+def _shape(how: _Builder, view: View) -> tuple[int, ...]:
+    sample = torch.zeros(1, 3, view.transform.size, view.transform.size, device=how.device)
+    return len(view.dataset), *_activations(how.backbone, sample).shape[1:]
+
+
+def _check_disk(
+    missing: Mapping[Path, View], shapes: Mapping[Path, tuple[int, ...]], progress: Progress
+) -> None:
+    """Say what all missing files will take together, and refuse where the disk is short."""
+    folder = next(iter(missing)).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    size = sum(2 * int(np.prod(shape)) for shape in shapes.values())
+    free = shutil.disk_usage(folder).free
+    augmented = [view for view in missing.values() if view.number is not None]
+    parts = [f"{len(view.dataset):,} images" for view in missing.values() if view.number is None]
+    plural = "s" if len(augmented) > 1 else ""
+    parts += [
+        f"{len(augmented)} augmented view{plural} of {len(view.dataset):,} images" for view in augmented[:1]
+    ]
+    what = " and ".join(parts)
+    progress.say(f"feature cache: {size / 1e6:,.0f} MB for {what} in {folder} ({free / 1e9:,.1f} GB free)")
+    if size > DISK_SHARE * free:
+        fewer = "Ask for fewer views (--cache-views), set" if augmented else "Set"
+        raise SarbError(
+            f"{folder}: the cache needs {size / 1e9:.1f} GB for {what}, but only {free / 1e9:.1f} GB are free and it "
+            f"may take {DISK_SHARE:.0%} of that. {fewer} SARB_CACHE to a larger disk, or train with cache=False "
+            "(--no-cache)"
+        )
+
+
+def _build(how: _Builder, file: Path, view: View, shape: tuple[int, ...]) -> Features:
+    """Compute a file, unless another process has done so while this one waited."""
+    with only_builder(file, how.progress.say) as partial:
+        found = open_features(file, shape[0], lambda line: None)
+        if found is not None:
+            return found
+        unreadable = _compute(how, partial, view, shape)
+        put_in_place(partial, file, unreadable)
+        return Features(np.load(file, mmap_mode="r"), unreadable)
+
+
+def _compute(how: _Builder, partial: Path, view: View, shape: tuple[int, ...]) -> dict[int, str]:
+    """Write the activations of all images; return row -> reason of those that could not be read."""
+    dataset = view.dataset
+    unreadable = dict[int, str]()
+    source = Pictures(dataset.paths, dataset.labels.values, [view.transform], view.seed)
+    batches = Batches(len(dataset), how.batch_size, epoch=view.number or 0)
+    title = "computing features" if view.number is None else f"computing view {view.number + 1}"
+    array = np.lib.format.open_memmap(partial, mode="w+", dtype=np.float16, shape=shape)
+    with how.progress.bar(title, len(dataset)) as advance:
+        for batch in make_loader(source, batches, how.workers):
+            unreadable.update(batch.failures)
+            check_readable(list(unreadable.values()), len(dataset))
+            if len(batch.index):
+                array[batch.index.numpy()] = (
+                    _activations(how.backbone, batch.images.to(how.device)).cpu().numpy()
+                )
+            advance(len(batch.index) + len(batch.failures))
+    array[list(unreadable)] = (
+        np.nan
+    )  # should the list of them ever get lost, no run may take zeros for a picture
+    array.flush()
+    return unreadable
+
+
+@torch.inference_mode()
+def _activations(backbone: Backbone, images: torch.Tensor) -> torch.Tensor:
+    """Images -> activations in fp16, clipped to what fp16 can hold."""
+    limit = torch.finfo(torch.float16).max
+    return backbone.frozen(images).clamp(-limit, limit).half()

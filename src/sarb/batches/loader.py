@@ -1,0 +1,300 @@
+"""Batches: from images on disk, or from the cached activations of a frozen trunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import Dataset as TorchDataset
+
+from sarb.batches.prefetch import Ahead, cores
+from sarb.data.images import MOST_UNREADABLE, decode
+from sarb.errors import ImageError
+
+Key = tuple[int, int]  # (epoch, image index): with the seed, all that an augmentation depends on
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One step's worth of data.
+
+    Attributes:
+        images: (B, 3, S, S), or the frozen trunk's activations (B, c, h, w) when ``frozen``.
+        labels: (B, C) in {-1, 0, +1}.
+        index: (B,) position of each image in the data set, for methods that remember something per image.
+        views: further views of the same images, for methods that ask for them.
+        frozen: whether ``images`` come from a feature cache.
+        failures: (index, reason) of images that could not be read and are missing from the batch.
+    """
+
+    images: Tensor
+    labels: Tensor
+    index: Tensor
+    views: tuple[Tensor, ...] = ()
+    frozen: bool = False
+    failures: tuple[tuple[int, str], ...] = ()
+
+    def to(self, device: torch.device) -> Batch:
+        """Move all tensors."""
+        return replace(
+            self,
+            images=self.images.to(device, non_blocking=True),
+            labels=self.labels.to(device, non_blocking=True),
+            index=self.index.to(device, non_blocking=True),
+            views=tuple(view.to(device, non_blocking=True) for view in self.views),
+        )
+
+
+def check_readable(reasons: Sequence[str], total: int) -> None:
+    """Raise when more than ``MOST_UNREADABLE`` of ``total`` images could not be read; ``reasons`` has one
+    line each.
+    """
+    if reasons and len(reasons) / total > MOST_UNREADABLE:
+        raise ImageError(
+            f"at least {len(reasons):,} of {total:,} images cannot be read, and more than {MOST_UNREADABLE:.0%} stop a "
+            "run ('sarb data check SRC' lists them all):\n  " + "\n  ".join(reasons[:5])
+        )
+
+
+class Source(Protocol):
+    """Anything that gives whole batches by (epoch, index) keys."""
+
+    def __getitem__(self, keys: Sequence[Key]) -> Batch:
+        """Return the batch of these images."""
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+
+
+class Pictures(TorchDataset[Batch]):
+    """Batches decoded from files.
+
+    Args:
+        sources: N files (or anything else that :func:`sarb.data.images.decode` takes).
+        labels: (N, C) in {-1, 0, +1}.
+        transforms: one per view, called as ``transform(image, rng)``; the generator follows from seed,
+            epoch, index.
+        seed: of the augmentation.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Any],
+        labels: NDArray[np.int8],
+        transforms: Sequence[Callable[..., NDArray[np.float32]]],
+        seed: int = 0,
+    ) -> None:
+        self.sources = sources
+        self.labels = labels
+        self.transforms = tuple(transforms)
+        self.seed = seed
+        # What one view needs, all of them get; a transform that does not say needs the whole image.
+        least = [getattr(transform, "least", None) for transform in transforms]
+        self._least: int | None = None if None in least else max(filter(None, least))
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def views(self, key: Key) -> list[NDArray[np.float32]] | str:
+        """Return the views of one image, or why it cannot be read."""
+        epoch, index = key
+        random = np.random.default_rng([self.seed, epoch, index])
+        try:
+            image = decode(self.sources[index], self._least)
+            return [transform(image, random) for transform in self.transforms]
+        except ImageError as error:
+            return str(error)
+
+    def join(self, keys: Sequence[Key], views: Sequence[list[NDArray[np.float32]] | str]) -> Batch:
+        """Return the batch of these images, given their views; unreadable ones are left out and listed."""
+        found = [
+            (index, view) for (_, index), view in zip(keys, views, strict=True) if not isinstance(view, str)
+        ]
+        failures = [
+            (index, view) for (_, index), view in zip(keys, views, strict=True) if isinstance(view, str)
+        ]
+        stacked = [
+            torch.from_numpy(np.stack(view)) for view in zip(*(view for _, view in found), strict=True)
+        ]
+        first, *others = stacked or [torch.zeros(0, 3, 1, 1)]
+        index = torch.tensor([index for index, _ in found], dtype=torch.long)
+        return Batch(
+            first,
+            torch.from_numpy(self.labels[index.numpy()]),
+            index,
+            tuple(others),
+            failures=tuple(failures),
+        )
+
+    def __getitem__(self, keys: Sequence[Key]) -> Batch:
+        """Return the batch of these images; unreadable ones are left out and listed."""
+        return self.join(keys, [self.views(key) for key in keys])
+
+    def threads(self) -> int:
+        """How many threads may read at once: a picture or an open file that is given twice allows only
+        one.
+        """
+        return cores() if all(issubclass(kind, str | Path) for kind in set(map(type, self.sources))) else 1
+
+
+class CachedMaps(TorchDataset[Batch]):
+    """Batches from cached activations (N, c, h, w); one view per image, mirrored at random on request.
+
+    Args:
+        activations: of all images of a data set, in fp16.
+        labels: (n, C) of the images used here.
+        rows: (n,) their rows in ``activations``; all of them when left out.
+        flip_seed: mirror every second map at random, by seed, epoch and index; None never does.
+        unreadable: row of ``activations`` -> why it holds nothing.
+    """
+
+    def __init__(
+        self,
+        activations: NDArray[np.float16],
+        labels: NDArray[np.int8],
+        rows: NDArray[np.int64] | None = None,
+        flip_seed: int | None = None,
+        unreadable: Mapping[int, str] | None = None,
+    ) -> None:
+        self.views = [np.asarray(activations)]
+        self.labels = labels
+        self.flip_seed = flip_seed
+        self.unreadable = unreadable or {}
+        self.rows = np.arange(len(labels)) if rows is None else rows
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def _chosen(self, epoch: int, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which view each image shows in an epoch."""
+        return np.zeros_like(index)
+
+    def _mirrored(self, epoch: int, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which images are mirrored in an epoch."""
+        if self.flip_seed is None:
+            return np.zeros(len(index), bool)
+        return np.random.default_rng([self.flip_seed, epoch, 1]).random(len(self))[index] < 0.5
+
+    def __getitem__(self, keys: Sequence[Key]) -> Batch:
+        """Return the batch of these images, as float32; unreadable ones are left out and listed."""
+        reasons = {position: self.unreadable.get(int(self.rows[position])) for _, position in keys}
+        index = np.array([position for _, position in keys if reasons[position] is None], dtype=np.int64)
+        failures = tuple((position, reason) for position, reason in reasons.items() if reason is not None)
+        epoch = keys[0][0]
+        chosen = self._chosen(epoch, index)
+        mirrored = self._mirrored(epoch, index)
+        maps = np.empty((len(index), *self.views[0].shape[1:]), np.float16)
+        for place, view, row, mirror in zip(maps, chosen, self.rows[index], mirrored, strict=True):
+            place[...] = self.views[view][row, ..., ::-1] if mirror else self.views[view][row]
+        # Torch for the conversion only: it is much faster there, but each of its operations waits for all
+        # its threads.
+        images = torch.from_numpy(maps).float()
+        labels = torch.from_numpy(self.labels[index])
+        return Batch(images, labels, torch.from_numpy(index), frozen=True, failures=failures)
+
+
+class CachedViews(CachedMaps):
+    """Batches from V cached augmented views, each (n, c, h, w); in any V epochs an image shows each of them
+    once.
+
+    Image i shows view π_i(e mod V) in epoch e, where π_i is a random permutation that follows from the seed.
+
+    Args:
+        views: activations of the images used here, one array per view.
+        labels: (n, C) of the images.
+        seed: of the permutations.
+        unreadable: row -> why a view of this image holds nothing; it is left out of all.
+    """
+
+    def __init__(
+        self,
+        views: Sequence[NDArray[np.float16]],
+        labels: NDArray[np.int8],
+        seed: int,
+        unreadable: Mapping[int, str] | None = None,
+    ) -> None:
+        super().__init__(views[0], labels, unreadable=unreadable)
+        self.views = [np.asarray(view) for view in views]
+        # Four numbers, the last not 0: no order of images (seed, epoch) and no crop (seed, view, index)
+        # draws the same.
+        draws = np.random.default_rng([seed, 0, 0, 1]).random((len(labels), len(views)))
+        self.order: NDArray[np.int64] = draws.argsort(axis=1)
+
+    def _chosen(self, epoch: int, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.order[:, epoch % len(self.views)][index]
+
+
+class Batches(Sampler[list[Key]]):
+    """Lists of keys: one epoch in seeded random order (or in order), shared out over processes; none is
+    dropped.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        batch_size: int,
+        epoch: int = 0,
+        shuffle_seed: int | None = None,
+        rank: int = 0,
+        world: int = 1,
+    ) -> None:
+        self.size = size
+        self.batch_size = batch_size
+        self.epoch = epoch
+        self.shuffle_seed = shuffle_seed
+        self.rank = rank
+        self.world = world
+
+    def __len__(self) -> int:
+        return -(-self.size // (self.batch_size * self.world))
+
+    def __iter__(self) -> Iterator[list[Key]]:
+        if self.shuffle_seed is None:
+            order = np.arange(self.size)
+        else:
+            order = np.random.default_rng([self.shuffle_seed, self.epoch]).permutation(self.size)
+        step = self.batch_size * self.world
+        for start in range(0, self.size, step):
+            # every process needs its share in every step: a short last step wraps round to the start of the
+            # order
+            chunk = order[start : start + step]
+            if self.world > 1:
+                chunk = np.resize(np.concatenate([chunk, order]), -(-len(chunk) // self.world) * self.world)
+            yield [(self.epoch, int(index)) for index in chunk[self.rank :: self.world]]
+
+
+class Loader(Protocol):
+    """Batches in order, and how many."""
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Iterate over the batches."""
+
+    def __len__(self) -> int:
+        """Return the number of batches."""
+
+
+def make_loader(source: Source, batches: Batches, workers: int = 0) -> Loader:
+    """Batches of a source: images are decoded ahead by threads of this process, or by so many worker
+    processes.
+
+    The batches are the same either way. Worker processes use one thread each (torch sees to it), so they do
+    not fight over cores. A gather from a memory map gains nothing from being sent between processes and is
+    done on the spot.
+    """
+    if isinstance(source, Pictures) and not workers:
+        return Ahead(source.views, source.join, batches, source.threads())
+    # A generator of its own: a DataLoader draws from the global one otherwise, and whether a cache had to be
+    # built would change the run.
+    options: dict[str, Any] = {
+        "num_workers": 0 if isinstance(source, CachedMaps) else workers,
+        "pin_memory": torch.cuda.is_available(),
+        "generator": torch.Generator(),
+    }
+    return DataLoader(source, sampler=batches, batch_size=None, **options)  # type: ignore[arg-type]

@@ -1,0 +1,83 @@
+"""Decoding ahead in threads: the next images are read while the network works on the last ones.
+
+Pillow lets go of Python's lock while it decodes and resizes, so threads of this process do what worker
+processes do, without starting any and without sending pixels between them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, Protocol, TypeVar
+
+#: batches that are decoded, or being decoded, beyond the one in use; they bound the memory
+AHEAD = 2
+
+Key = TypeVar("Key")
+Item = TypeVar("Item")
+Whole = TypeVar("Whole")
+
+
+class Lists(Protocol[Key]):
+    """Lists of keys, and how many."""
+
+    def __iter__(self) -> Iterator[list[Key]]:
+        """Iterate over the lists."""
+
+    def __len__(self) -> int:
+        """Return the number of lists."""
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Ahead(Generic[Key, Item, Whole]):
+    """Iterate over wholes made of items: ``join(keys, [load(key) for key in keys])`` for each list of keys,
+    in order.
+
+    Items are loaded by threads, up to ``AHEAD`` lists ahead; ``join`` runs where the loop runs. An exception
+    in a thread is raised in the loop, at its whole. Leaving the loop early, by an exception or Ctrl-C, drops
+    what is waiting and ends the threads after the items in work.
+
+    Args:
+        load: item of a key; called in threads.
+        join: whole of keys and their items.
+        keys: lists of keys, one for each whole.
+        threads: how many.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[Key], Item],
+        join: Callable[[Sequence[Key], list[Item]], Whole],
+        keys: Lists[Key],
+        threads: int,
+    ) -> None:
+        self.load = load
+        self.join = join
+        self.keys = keys
+        self.threads = threads
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[Whole]:
+        pool = ThreadPoolExecutor(self.threads, thread_name_prefix="sarb-decode")
+        waiting: deque[tuple[Sequence[Key], list[Future[Item]]]] = deque()
+        try:
+            for keys in self.keys:
+                waiting.append((keys, [pool.submit(self.load, key) for key in keys]))
+                if len(waiting) > AHEAD:
+                    yield self._next(waiting)
+            while waiting:
+                yield self._next(waiting)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _next(self, waiting: deque[tuple[Sequence[Key], list[Future[Item]]]]) -> Whole:
+        keys, items = waiting.popleft()
+        return self.join(keys, [item.result() for item in items])

@@ -1,0 +1,93 @@
+"""``sarb data``: check, describe and convert a data source; none of them changes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sarb.cli.common import Json, Options, examples, pairs
+
+data_app = typer.Typer(
+    help="Check, describe and convert data sources.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Source = Annotated[str, typer.Argument(help="Data source: demo, labels.csv, coco:DIR …", metavar="SRC")]
+Images = Annotated[bool, typer.Option("--images/--no-images", help="Open the image files.")]
+
+
+@data_app.command(
+    epilog=examples(
+        "sarb data check labels.csv -o encoding=binary",
+        "sarb data check coco:/data/coco --no-images --json > found.json",
+    )
+)
+def check(
+    source: Source,
+    option: Options = None,
+    images: Images = True,
+    limit: Annotated[int, typer.Option(help="Findings of a kind to show; all are counted.", min=1)] = 20,
+    as_json: Json = False,
+) -> None:
+    """Find everything that is wrong with a data source; exit code 2 if training on it would be wrong."""
+    from sarb.data.check.source import check as check_source
+
+    checked = check_source(source, open_images=images, limit=limit, progress=True, **pairs(option))
+    typer.echo(checked.to_json() if as_json else str(checked))
+    if not checked.ok:
+        raise typer.Exit(2)
+
+
+@data_app.command(
+    epilog=examples(
+        "sarb data stats labels.csv -o encoding=binary",
+        "sarb data stats voc:/data/VOCdevkit --html stats.html",
+    )
+)
+def stats(
+    source: Source,
+    option: Options = None,
+    html: Annotated[Path | None, typer.Option(help="Page to write, with plots and sample images.")] = None,
+    images: Images = True,
+    samples: Annotated[int, typer.Option(help="Images on the sample sheet.", min=0)] = 24,
+    seed: Annotated[int, typer.Option(help="Of the samples.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Count labels: per category, per image, together; as a table, JSON or a page with plots and samples."""
+    from sarb.data import load
+    from sarb.data.check.stats import stats as describe
+
+    found = describe(load(source, **pairs(option)))
+    typer.echo(found.to_json().rstrip() if as_json else str(found))
+    if html is not None:
+        found.save(html, samples=samples, seed=seed, images=images)
+        typer.echo(f"page: {html}", err=True)
+
+
+@data_app.command(
+    epilog=examples(
+        "sarb data convert labels.csv -o encoding=binary --to parquet --out labels.parquet",
+        "sarb data convert coco:/data/coco --to csv --out coco.csv --encoding words",
+    )
+)
+def convert(
+    source: Source,
+    out: Annotated[Path, typer.Option(help="File to write.", metavar="FILE")],
+    option: Options = None,
+    to: Annotated[
+        str | None, typer.Option(help="Format.", show_default="by the suffix of FILE", metavar="FORMAT")
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="How to spell labels.", show_default="as the source does")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
+) -> None:
+    """Write the labels of a source in a table format; says how to read the result."""
+    from sarb.data.writers.write import convert as convert_source
+
+    command = convert_source(source, out, to, encoding, overwrite=overwrite, options=pairs(option))
+    typer.echo(f"{out} written; read it with: {command}")

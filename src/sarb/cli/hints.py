@@ -1,0 +1,41 @@
+"""A word more than the parser says about a wrong command line: which option was meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+
+def usage_hint(error: Any, words: Sequence[str]) -> str:
+    """Return a line for an option of the data that was taken for a flag, and for data without ``--data``, or
+    nothing.
+
+    Args:
+        error: a usage error of the parser.
+        words: the command line.
+    """
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    flags = {flag for parameter in getattr(command, "params", []) for flag in parameter.opts}
+    option = getattr(error, "option_name", None)
+    if option is not None and "-o" in flags:
+        return _option_hint(option, words)
+    extra = re.search(r"unexpected extra argument\S* \((\S+?)[ )]", getattr(error, "message", ""))
+    if extra is None:
+        return ""
+    if "=" in extra[1] and "-o" in flags:
+        return f"Options of the data follow -o: -o {extra[1]}"
+    return f"Data are given with an option: --data {extra[1]}" if "--data" in flags else ""
+
+
+def _option_hint(option: str, words: Sequence[str]) -> str:
+    """``--encoding binary`` -> ``-o encoding=binary``, where a reader has such an option."""
+    from sarb.data.loading import DATASETS, option_names
+
+    name = option.lstrip("-").replace("-", "_")
+    if not any(name in option_names(reader) for reader in DATASETS):
+        return ""
+    place = next((number for number, word in enumerate(words) if word.split("=")[0] == option), len(words))
+    _, equals, value = words[place].partition("=") if place < len(words) else ("", "", "")
+    value = value if equals else next(iter(words[place + 1 : place + 2]), "VALUE")
+    return f"This is an option of the data: -o {name}={value}"

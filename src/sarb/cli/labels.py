@@ -1,0 +1,155 @@
+"""``sarb calibrate``, ``complete`` and ``suggest``: from a trained model to finished labels."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sarb.cli.common import Json, Options, examples, pairs
+
+Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
+Source = Annotated[
+    str | None, typer.Option("--data", help="Data source.", show_default="the run's own", metavar="SRC")
+]
+Batch = Annotated[int, typer.Option(help="Images per step.", min=1)]
+Which = Annotated[
+    str, typer.Option(help="model, or oof: the out-of-fold score of each training image.", metavar="KIND")
+]
+
+CALIBRATE = examples("sarb calibrate runs/demo", "sarb calibrate runs/demo --folds 5 --method isotonic")
+COMPLETE = examples(
+    "sarb complete runs/demo --out filled.csv",
+    "sarb complete runs/demo --out filled.csv --min-confidence 0.9",
+    "sarb complete runs/demo --out wide.csv --to wide --min-precision 0.95",
+)
+SUGGEST = examples("sarb suggest runs/demo --budget 500 --out ask.csv")
+
+
+def calibrate(
+    run: Run,
+    folds: Annotated[
+        int, typer.Option(help="Trainings, each without one part of the known labels.", min=2)
+    ] = 3,
+    method: Annotated[str, typer.Option(help="platt, temperature or isotonic.")] = "platt",
+    seed: Annotated[int, typer.Option(help="Of the parts.")] = 0,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Make probabilities trustworthy: out-of-fold scores of the known labels, then thresholds.json."""
+    from sarb.workflows.session_labels import calibrate_session, describe
+
+    found = calibrate_session(run, folds=folds, method=method, seed=seed, progress=not quiet)
+    if as_json:
+        kept = {key: found.figures[key] for key in ("calibration_error", "brier_score")}
+        typer.echo(json.dumps({"method": found.method, "source": found.source, **kept}, indent=2))
+    elif not quiet:
+        typer.echo(describe(found), err=True)
+
+
+def complete(
+    run: Run,
+    out: Annotated[Path, typer.Option(help="File to write; conflicts.csv lies beside it.", metavar="FILE")],
+    data: Source = None,
+    option: Options = None,
+    to: Annotated[
+        str, typer.Option(help="long, wide, open_images or label_studio.", metavar="FORMAT")
+    ] = "long",
+    min_confidence: Annotated[
+        float | None, typer.Option(help="Fill a label only when it is at least so probable.", min=0, max=1)
+    ] = None,
+    min_precision: Annotated[
+        float | None, typer.Option(help="Fill as present so that this share is right.", min=0, max=1)
+    ] = None,
+    scores: Which = "model",
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Images to fill: all, train, valid or test.", show_default="all; train with --to wide"
+        ),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
+    batch_size: Batch = 32,
+    as_json: Json = False,
+) -> None:
+    """Fill in unknown labels; known ones are never changed, doubtful ones are listed in conflicts.csv."""
+    from sarb.workflows.session import list_skipped
+    from sarb.workflows.session_labels import complete_session
+
+    filled, skipped = complete_session(
+        run,
+        out,
+        source=data,
+        data_options=pairs(option),
+        to=to,
+        min_confidence=min_confidence,
+        min_precision=min_precision,
+        which=scores,
+        split=split,
+        overwrite=overwrite,
+        batch_size=batch_size,
+    )
+    if as_json:
+        numbers = filled.summary().items()
+        typer.echo(
+            json.dumps({name: None if math.isnan(value) else value for name, value in numbers}, indent=2)
+        )
+    else:
+        typer.echo(f"{out}: {filled}", err=True)
+        if filled.given.values.size and not filled.given.known.all() and not filled.present.any():
+            typer.echo(_nothing_present(run, min_confidence, min_precision), err=True)
+    list_skipped(skipped, out.with_name(out.name + ".errors.csv"))
+    if skipped:
+        raise typer.Exit(3)
+
+
+def _nothing_present(run: Path, min_confidence: float | None, min_precision: float | None) -> str:
+    """Why nothing was filled as present, and what to do."""
+    asked = {"--min-confidence": min_confidence, "--min-precision": min_precision}
+    lower = "".join(f"lower {flag}, or " for flag, value in asked.items() if value is not None)
+    return (
+        f"nothing filled as present: no category is that sure; {lower}"
+        f"answer questions: sarb serve {run} --labels SRC"
+    )
+
+
+def suggest(
+    run: Run,
+    budget: Annotated[int, typer.Option(help="Most questions.", min=1)],
+    out: Annotated[Path, typer.Option(help="CSV to write.", metavar="FILE")],
+    data: Source = None,
+    option: Options = None,
+    scores: Which = "model",
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(help="finds, uncertainty, cooccurrence, rarity or diversity.", metavar="NAME=NUMBER"),
+    ] = None,
+    batch_size: Batch = 32,
+    as_json: Json = False,
+) -> None:
+    """Choose the unknown labels of the training images that a person should answer next."""
+    from sarb.workflows.session import list_skipped
+    from sarb.workflows.session_labels import suggest_session, suggest_weights
+
+    found, skipped = suggest_session(
+        run,
+        budget,
+        out,
+        source=data,
+        data_options=pairs(option),
+        which=scores,
+        weights=suggest_weights(pairs(weight)),
+        batch_size=batch_size,
+    )
+    if as_json:
+        typer.echo(
+            json.dumps([question._asdict() for question in found.questions], indent=2, ensure_ascii=False)
+        )
+    else:
+        typer.echo(f"{len(found):,} questions in {out}", err=True)
+    list_skipped(skipped, out.with_name(out.name + ".errors.csv"))
+    if skipped:
+        raise typer.Exit(3)

@@ -1,0 +1,143 @@
+"""A table of codes as it stands in a file, and how it becomes labels: only with a meaning somebody has
+declared.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarb.data.check.problems import Problems, fault
+from sarb.labels import ENCODINGS, UNKNOWN, encoding_table, normalise_code, own_spelling, readings
+
+#: a table with more spellings holds no labels, and would fill the memory
+MOST_SPELLINGS = 10_000
+
+
+class Codes:
+    """Cells as spelled, (N, C): cell ``flat[n * C + c]`` is the number of its spelling.
+
+    A table has few spellings and many cells, so a million rows of 80 columns take 4 bytes a cell.
+    """
+
+    def __init__(self, problems: Problems, categories: Sequence[str]) -> None:
+        self.problems = problems
+        self.categories = list(categories)
+        self.lines: list[int] = []
+        self.flat: array[int] = array("i")
+        self.spellings: dict[str, int] = _Numbered()
+
+    def append(self, line: int, cells: Iterable[str]) -> None:
+        """Add one row of C cells."""
+        self.lines.append(line)
+        self.flat.extend(map(self.spellings.__getitem__, cells))
+        if len(self.spellings) > MOST_SPELLINGS:
+            raise fault(
+                self.problems.source,
+                f"more than {MOST_SPELLINGS:,} different values, such as "
+                f"{next(reversed(self.spellings))[:40]!r}: these are not label codes; leave out columns that are no "
+                "category with -o ignore=NAME,NAME",
+                line=line,
+                kind="bad-value",
+            )
+
+    def decode(self, encoding: str | None) -> tuple[NDArray[np.int8], dict[str, object]]:
+        """Return labels (N, C), and what to note: the encoding and how the user spells it.
+
+        Without an encoding, words are read as words and anything else stops with the possible readings.
+        """
+        if encoding is not None:
+            encoding_table(encoding)
+        chosen = encoding or self._guess()
+        if chosen is None:  # only while problems are gathered: say nothing about labels that cannot be read
+            return np.full(self._cells().shape, UNKNOWN, np.int8), {"undecoded": True}
+        values = self.translate(encoding_table(chosen), f"for encoding {chosen}: {_codes(chosen)}")
+        return values, {"encoding": chosen, "codes": own_spelling(chosen, self._times())}
+
+    def translate(self, meaning: Mapping[str, int], expected: str) -> NDArray[np.int8]:
+        """Return labels (N, C) by a table code -> label; any other cell is noted as a problem."""
+        cells = self._cells()
+        strange = [normalise_code(spelling) not in meaning for spelling in self.spellings]
+        self._note(strange, cells, expected)
+        lookup = np.array(
+            [meaning.get(normalise_code(spelling), UNKNOWN) for spelling in self.spellings], np.int8
+        )
+        return lookup[cells] if cells.size else np.zeros(cells.shape, np.int8)
+
+    def _cells(self) -> NDArray[np.int32]:
+        return np.asarray(self.flat, np.int32).reshape(len(self.lines), len(self.categories))
+
+    def _times(self) -> dict[str, int]:
+        """Return how often each spelling occurs."""
+        times = np.bincount(np.asarray(self.flat, np.int32), minlength=len(self.spellings)).tolist()
+        return {spelling: times[number] for spelling, number in self.spellings.items()}
+
+    def _guess(self) -> str | None:
+        """Return ``words`` where the cells leave no doubt; note the possible readings otherwise."""
+        codes: Counter[str] = Counter()
+        for spelling, times in self._times().items():
+            codes[normalise_code(spelling)] += times
+        if not set(codes) - {""} or any(code and code in ENCODINGS["words"] for code in codes):
+            return "words"
+        numeric = {code for name, table in ENCODINGS.items() if name != "words" for code in table}
+        strange = [normalise_code(spelling) not in numeric for spelling in self.spellings]
+        self._note(strange, self._cells(), "1, 0, -1, blank, or present/absent/unknown")
+        possible = readings({code: times for code, times in codes.items() if code in numeric})
+        if possible:
+            shown = "".join(f"\n  {_option(name)}: {_counts(count)}" for name, count in possible.items())
+            self.problems.add(
+                f"say what its codes mean, they can be read as{shown}", kind="undeclared-encoding"
+            )
+        else:
+            seen = ", ".join(f"{code or 'blank'} ({count} times)" for code, count in codes.items())
+            each = "".join(f"\n  {_option(name)}: {_codes(name)}" for name in ENCODINGS if name != "words")
+            self.problems.add(
+                f"no encoding has all its codes {seen}; declare one to see the other cells{each}",
+                kind="undeclared-encoding",
+            )
+        self.problems.raise_any()
+        return None
+
+    def _note(self, strange: Sequence[bool], cells: NDArray[np.int32], expected: str) -> None:
+        if not any(strange):
+            return
+        bad = np.array(strange)[cells]
+        spelled = list(self.spellings)
+        limit = self.problems.limit
+        rows = np.flatnonzero(bad.any(axis=1))[:limit]  # the places of all would take 16 bytes a cell
+        where = [(row, column) for row in rows.tolist() for column in np.flatnonzero(bad[row]).tolist()][
+            :limit
+        ]
+        for number, (row, column) in enumerate(where):
+            self.problems.add(
+                kind="bad-value",
+                line=self.lines[row],
+                column=self.categories[column],
+                value=spelled[cells[row, column]][:60],
+                expected=expected,
+                times=1 + (int(np.count_nonzero(bad)) - limit if number == limit - 1 else 0),
+            )
+
+
+class _Numbered(dict[str, int]):
+    """Gives every new key the next number."""
+
+    def __missing__(self, key: str) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+def _option(encoding: str) -> str:
+    return f'-o encoding={encoding} (Python: encoding="{encoding}")'
+
+
+def _counts(count: dict[str, int]) -> str:
+    return ", ".join(f"{number} {meaning}" for meaning, number in count.items())
+
+
+def _codes(encoding: str) -> str:
+    return ", ".join(repr(code) if code else "blank" for code in ENCODINGS[encoding])

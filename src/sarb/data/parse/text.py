@@ -1,0 +1,130 @@
+"""Text files of users: any line ends, a byte order mark, and a clear word when they are not UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from sarb.data.check.problems import Problems, fault
+from sarb.errors import ConfigError
+
+CHUNK = 1 << 22
+#: rows between two reports to who watches
+STRIDE = 10_000
+_WATCHED: ContextVar[Callable[[int], None] | None] = ContextVar("watched", default=None)
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@contextmanager
+def watch(advance: Callable[[int], None]) -> Iterator[None]:
+    """Inside this block ``advance(rows)`` is called now and then while a long table is read."""
+    token = _WATCHED.set(advance)
+    try:
+        yield
+    finally:
+        _WATCHED.reset(token)
+
+
+def survey(path: Path, charset: str | None = None) -> str:
+    """Read a file once as bytes and return the name of the codec to open it with.
+
+    Notes a byte order mark and mixed line ends. Text that is not UTF-8 is an error that names the line and
+    the option to add; while problems are gathered, the reader goes on with Latin-1, which reads any byte.
+    """
+    if charset is not None:
+        return _known_codec(charset)
+    problems = Problems(path)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    crlf = 0
+    ended = False
+    number = 1
+    try:
+        with path.open("rb") as file:
+            first = file.read(4)
+            file.seek(0)
+            while block := file.read(CHUNK):
+                # a pair may be cut in two by the end of a block
+                crlf += block.count(b"\r\n") + (ended and block.startswith(b"\n"))
+                ended = block.endswith(b"\r")
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError as error:
+                    number += error.object.count(b"\n", 0, error.start)
+                    option = "utf-16" if first.startswith(_WIDE) else "latin-1"
+                    problems.add(
+                        f"not UTF-8 text (byte 0x{error.object[error.start]:02x}); save the file as UTF-8 or add "
+                        f'-o charset={option} (Python: charset="{option}")',
+                        kind="not-utf8",
+                        line=number,
+                    )
+                    problems.raise_any()
+                    return option
+                number += block.count(b"\n")
+    except OSError as error:
+        raise fault(path, f"cannot be read ({error.strerror})") from None
+    if first.startswith(codecs.BOM_UTF8):
+        problems.add("starts with a byte order mark, which is skipped", kind="bom", level="note", line=1)
+    if 0 < crlf < number - 1:
+        found = f"{crlf} of {number - 1} lines end with CR LF (Windows), the others with LF"
+        problems.add(f"{found}; both are read the same", kind="crlf", level="note")
+    problems.raise_any()
+    return "utf-8-sig"
+
+
+def _known_codec(charset: str) -> str:
+    try:
+        return codecs.lookup(charset).name
+    except LookupError:
+        raise ConfigError(
+            [f"option charset: no character set '{charset}'; usual are utf-8, latin-1, utf-16"]
+        ) from None
+
+
+def read_text(path: Path, charset: str | None = None) -> str:
+    """Return the text of a file; line ends stay as they are."""
+    codec = survey(path, charset)
+    try:
+        with path.open(encoding=codec, newline="") as file:
+            return file.read()
+    except UnicodeError as error:
+        raise fault(path, f"not {codec} text ({error})", kind="bad-charset") from None
+    except OSError as error:
+        raise fault(path, f"cannot be read ({error.strerror})") from None
+
+
+def text_lines(path: Path, charset: str | None = None) -> Iterator[tuple[int, str]]:
+    """Yield (line number, line) of the lines that are not blank, without their ends and otherwise exact."""
+    for number, line in enumerate(read_text(path, charset).split("\n"), 1):
+        if line.strip():
+            yield number, line.removesuffix("\r")
+
+
+def csv_rows(path: Path, delimiter: str = ",", charset: str | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Yield (number of its first line, fields) of the rows of a CSV file that are not blank."""
+    if delimiter == "tab":
+        delimiter = "\t"
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ConfigError([f"option delimiter is one character or 'tab', got {delimiter!r}"])
+    codec = survey(path, charset)
+    line = 1
+    advance = _WATCHED.get()
+    try:
+        with path.open(encoding=codec, newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            for row in reader:
+                if row:
+                    yield line, row
+                line = reader.line_num + 1
+                if advance is not None and line % STRIDE == 0:
+                    advance(STRIDE)
+    except UnicodeError as error:
+        raise fault(path, f"not {codec} text ({error})", line=line, kind="bad-charset") from None
+    except csv.Error as error:
+        reason = "a quote that is never closed" if "end of data" in str(error) else str(error)
+        raise fault(path, f"not a CSV file ({reason})", line=line, kind="bad-csv") from None
+    except OSError as error:
+        raise fault(path, f"cannot be read ({error.strerror})") from None

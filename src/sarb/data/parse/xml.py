@@ -1,0 +1,92 @@
+"""Read XML element by element, with the line of each, and without what makes XML dangerous."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from xml.parsers import expat
+
+from sarb.data.check.problems import fault
+
+CHUNK = 1 << 20
+#: annotation files are five levels deep; a thousand times as many is an attack or a broken file
+DEEPEST = 100
+
+#: gets the names of the open elements, the newest last; the list changes afterwards
+Start = Callable[[list[str], dict[str, str], int], None]
+Text = Callable[[list[str], str], None]
+End = Callable[[list[str]], None]
+
+
+def parse(path: Path, start: Start, text: Text | None = None, end: End | None = None) -> None:
+    """Walk through a file of any size and call back.
+
+    Args:
+        path: the file.
+        start: for every element, with the open elements from the root to it, its attributes and its line.
+        text: for every piece of text, with the open elements; long text may come in pieces.
+        end: for every element that is closed, with the open elements, it being the last.
+
+    Raises:
+        DataError: not XML (with line and column), nested too deeply, unreadable, or with a document type:
+            annotation files have none, and it is how entities are defined that grow without end or name
+            other files.
+    """
+    walk = _Walk(path, start, text, end)
+    try:
+        with path.open("rb") as file:
+            while block := file.read(CHUNK):
+                walk.parser.Parse(block, False)
+        walk.parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        reason = expat.errors.messages.get(error.code, "unreadable")
+        raise fault(
+            path, f"not valid XML, {reason}", line=error.lineno, column=error.offset + 1, kind="bad-xml"
+        ) from None
+    except OSError as error:
+        raise fault(path, f"cannot be read ({error.strerror})") from None
+    except (
+        ValueError,
+        LookupError,
+    ) as error:  # a declared encoding Python does not know or that expat cannot use
+        raise fault(
+            path, f"not valid XML, its encoding cannot be used ({error})", line=1, kind="bad-xml"
+        ) from None
+
+
+class _Walk:
+    """The open elements, kept while expat calls."""
+
+    def __init__(self, path: Path, start: Start, text: Text | None, end: End | None) -> None:
+        self.path = path
+        self.where = list[str]()
+        self.start = start
+        self.text = text
+        self.end = end
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self.open
+        self.parser.EndElementHandler = self.close
+        self.parser.StartDoctypeDeclHandler = self.refuse
+        if text is not None:
+            self.parser.CharacterDataHandler = self.words
+
+    def open(self, tag: str, attributes: dict[str, str]) -> None:
+        self.where.append(tag)
+        line = self.parser.CurrentLineNumber
+        if len(self.where) > DEEPEST:
+            raise fault(self.path, "nested too deeply", line=line, kind="bad-xml")
+        self.start(self.where, attributes, line)
+
+    def words(self, data: str) -> None:
+        if self.text is not None:
+            self.text(self.where, data)
+
+    def close(self, _: str) -> None:
+        if self.end is not None:
+            self.end(self.where)
+        self.where.pop()
+
+    def refuse(self, *_: object) -> None:
+        line = self.parser.CurrentLineNumber
+        raise fault(self.path, "a document type declaration is not allowed here", line=line, kind="bad-xml")

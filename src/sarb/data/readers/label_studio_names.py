@@ -1,0 +1,54 @@
+"""What Label Studio calls an image, and where that file is on disk."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from sarb.data.assemble import find_root
+
+_IMAGES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+_LOCAL = re.compile(r"(?:https?://[^/]+)?/data/local-files/?\?d=(?P<path>.+)", re.DOTALL)
+_URL = re.compile(r"(?:https?://|/data/upload/)(?:[^?#]*/)?(?P<name>[^/?#]+)(?:[?#].*)?", re.DOTALL)
+_BUCKET = re.compile(r"(?:s3|gs|azure-blob)://(?:.*/)?(?P<name>[^/]+)", re.DOTALL)
+_PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")
+
+
+def local_name(value: str) -> str:
+    """Return the file name of an image as a task names it.
+
+    >>> local_name("/data/upload/3/0a1b2c3d-my%20cat.jpg"), local_name("/data/local-files/?d=cats/1.jpg")
+    ('0a1b2c3d-my cat.jpg', 'cats/1.jpg')
+    """
+    if value.startswith("data:"):
+        raise ValueError(
+            f"the image itself is in the file ('{value[:30]}…'); save it as a file and name that"
+        )
+    if local := _LOCAL.fullmatch(value):
+        return unquote(local["path"]).replace("\\", "/")
+    if url := _URL.fullmatch(value):
+        return unquote(url["name"])
+    bucket = _BUCKET.fullmatch(value)
+    return bucket["name"] if bucket else value
+
+
+def looks_like_image(value: str) -> bool:
+    """Whether a value of a task is the name of an image."""
+    return not value.startswith("data:") and local_name(value).lower().endswith(_IMAGES)
+
+
+def places(path: Path, names: list[str], root: Path | None, check_files: bool) -> tuple[list[str], Path]:
+    """Return N image names as they are on disk, and their folder."""
+    bare = [_PREFIX.sub("", name, count=1) if _PREFIX.match(name) else name for name in names]
+    folder = find_root(path, [*names, *bare], root, check_files)
+    if not check_files or names == bare:
+        return names, folder
+
+    def there(name: str) -> bool:
+        return os.path.isfile(os.path.join(folder, name))  # noqa: PTH113, PTH118 - pathlib raises for a long name
+
+    return [
+        b if b != name and not there(name) and there(b) else name for name, b in zip(names, bare, strict=True)
+    ], folder

@@ -1,0 +1,300 @@
+"""A list of labels per image, as fastai reads it: ``fname,labels[,is_valid]``."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sarb.data.assemble import SPLITS, assemble, declared_names, find_root
+from sarb.data.check.problems import Problems, fault
+from sarb.data.dataset import Data
+from sarb.data.parse.facts import Facts
+from sarb.data.parse.text import csv_rows
+from sarb.data.parse.unlisted import check_unlisted, rest_label
+from sarb.errors import ConfigError, DataError, check_choice, did_you_mean
+from sarb.labels import PRESENT
+
+#: what may stand between two labels, and how the option spells it
+DELIMITERS = {";": ";", "|": "|", ",": ",", " ": "space", "\t": "tab"}
+NAME_COLUMNS = ("fname", "file_name")
+TRUTH = {
+    "true": True,
+    "1": True,
+    "yes": True,
+    "1.0": True,
+    "false": False,
+    "0": False,
+    "no": False,
+    "0.0": False,
+}
+#: a label seen once is taken for a misspelling of one seen so many times …
+FREQUENT = 20
+#: … when they are so similar; only so many pairs are compared
+SIMILAR = 0.85
+PAIRS = 50_000
+
+
+def load_list(
+    path: Path,
+    *,
+    unlisted: str | None = None,
+    label_delimiter: str = "auto",
+    root: Path | None = None,
+    file_column: str | None = None,
+    labels_column: str = "labels",
+    split_column: str = "split",
+    is_valid: str = "valid",
+    categories: str | None = None,
+    delimiter: str | None = None,
+    charset: str | None = None,
+    check_files: bool = True,
+) -> Data:
+    """Read a list CSV: ``fname``, ``labels`` and optionally ``is_valid`` or ``split``; listed labels are
+    present.
+
+    Args:
+        path: a CSV, or TSV by its suffix.
+        unlisted: what a label that is not listed means, ``unknown`` or ``absent``; it must be said.
+        label_delimiter: between labels: one character, ``space``, ``tab``, or ``none`` when a cell is one
+            label; ``auto`` finds it where there is only one way to read the cells.
+        root: folder of the images; by default the list's own, or its ``images/`` when the files are only
+            there.
+        file_column: the column with the image names, by default ``fname`` or ``file_name``.
+        labels_column: the column with the labels.
+        split_column: the column that says train, test or valid.
+        is_valid: whether True in column ``is_valid`` marks the ``valid`` or the ``test`` images, or to
+            ``ignore`` it.
+        categories: the names there are, ``a,b,c`` or a file with one per line; by default
+            ``NAME.categories.txt`` beside ``NAME.csv``, else every name that occurs, in alphabetical order.
+        delimiter: between columns, one character or ``tab``.
+        charset: of a file that is not UTF-8, such as ``latin-1``.
+        check_files: look for the image files to find their folder.
+
+    Raises:
+        DataError: every fault of the file with line and column, and what can be read in more than one way.
+    """
+    check_choice("value of option is_valid:", is_valid, ("valid", "test", "ignore"))
+    check_unlisted(unlisted)
+    problems = Problems(path)
+    columns = _Columns(path, file_column, labels_column, split_column, is_valid)
+    rows = list(columns.read(problems, csv_rows(path, delimiter or _by_suffix(path), charset)))
+    if not rows and not problems.count:
+        raise fault(path, "there is a header, but no row")
+    mark = _delimiter(problems, [row.cell for row in rows], label_delimiter, unlisted)
+    facts = _facts(problems, rows, mark, _declared(path, categories))
+    if not facts.columns:
+        raise fault(path, "no row lists a label", column=labels_column)
+    listed = facts.said
+    rest = rest_label(problems, unlisted, listed, len(facts.images) * len(facts.columns) - listed)
+    values, names = facts.matrix(rest)
+    notes: dict[str, object] = {"unlisted": unlisted} if unlisted else {"undecoded": True}
+    folder = find_root(path, facts.names, root, check_files)
+    notes["label_delimiter"] = DELIMITERS.get(mark, mark) if mark else "none"
+    return assemble(
+        problems, facts.names, values, names, root=folder, splits=facts.splits, lines=facts.lines, notes=notes
+    )
+
+
+def _by_suffix(path: Path) -> str:
+    return "tab" if path.suffix.lower() == ".tsv" else ","
+
+
+def _declared(path: Path, categories: str | None) -> list[str] | None:
+    beside = categories_file(path)
+    return declared_names(categories or (beside.name if beside.is_file() else None), path)
+
+
+def categories_file(path: Path) -> Path:
+    """Return where the categories of a list are declared, if they are."""
+    return path.with_name(f"{path.stem}.categories.txt")
+
+
+@dataclass
+class _Row:
+    line: int
+    name: str
+    cell: str
+    split: str
+
+
+@dataclass
+class _Columns:
+    """Finds the columns by their names."""
+
+    path: Path
+    file: str | None
+    labels: str
+    split: str
+    is_valid: str
+
+    def read(self, problems: Problems, rows: Iterator[tuple[int, list[str]]]) -> Iterator[_Row]:
+        """Yield the rows; what is wrong with one is noted and the row left out."""
+        header = [name.strip() for name in next(rows, (1, []))[1]]
+        if not header:
+            raise fault(self.path, "the file is empty; expected a header fname,labels[,is_valid]")
+        file, labels, split, flag = self._find(problems, header)
+        for line, row in rows:
+            if len(row) != len(header):
+                problems.add(f"{len(row)} fields, the header has {len(header)}", line=line, kind="bad-row")
+                continue
+            part = self._part(problems, row[split], line) if split is not None else ""
+            if flag is not None:
+                part = self._flag(problems, row[flag], line)
+            yield _Row(line, row[file], row[labels].strip(), part)
+
+    def _find(self, problems: Problems, header: list[str]) -> tuple[int, int, int | None, int | None]:
+        names = [name for name in ([self.file] if self.file else NAME_COLUMNS) if name in header]
+        if len(names) > 1:
+            raise fault(
+                self.path,
+                "has the columns fname and file_name; add -o file_column=fname to say which",
+                line=1,
+            )
+        if not names:
+            raise self._missing(header, self.file or "fname", "file_column")
+        if self.labels not in header:
+            raise self._missing(header, self.labels, "labels_column")
+        split = header.index(self.split) if self.split in header else None
+        flag = header.index("is_valid") if "is_valid" in header and self.is_valid != "ignore" else None
+        if split is not None and flag is not None:
+            text = f"has the columns is_valid and {self.split}; add -o is_valid=ignore to go by the second"
+            raise fault(self.path, text, line=1, kind="bad-header")
+        used = {names[0], self.labels, self.split, "is_valid"}
+        others = [name for name in header if name not in used]
+        if others:
+            problems.add(f"not read: {', '.join(others)[:200]}", level="note", kind="other-columns", line=1)
+        for name in used:
+            if header.count(name) > 1:
+                problems.add(f"column '{name}' occurs twice", line=1, column=name, kind="bad-header")
+        return header.index(names[0]), header.index(self.labels), split, flag
+
+    def _missing(self, header: list[str], name: str, option: str) -> DataError:
+        other = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
+        if other:
+            text = f"no comma in the header; add -o delimiter={'tab' if other == chr(9) else repr(other)}"
+            return fault(self.path, text, line=1, kind="bad-header")
+        few = ", ".join(name[:40] for name in header[:5]) + (", …" if len(header) > 5 else "")
+        text = (
+            f"the header has no column '{name}', only {few}.{did_you_mean(name, header)} Add -o {option}=NAME"
+        )
+        return fault(self.path, text, line=1, kind="bad-header")
+
+    def _part(self, problems: Problems, cell: str, line: int) -> str:
+        word = cell.strip().lower()
+        if word not in SPLITS:
+            problems.add(
+                kind="bad-split",
+                line=line,
+                column=self.split,
+                value=word[:60],
+                expected="train, test or valid",
+            )
+        return SPLITS.get(word, "")
+
+    def _flag(self, problems: Problems, cell: str, line: int) -> str:
+        word = cell.strip().lower()
+        if word not in TRUTH:
+            problems.add(
+                kind="bad-split", line=line, column="is_valid", value=word[:60], expected="True or False"
+            )
+        return self.is_valid if TRUTH.get(word) else "train"
+
+
+def _delimiter(problems: Problems, cells: Sequence[str], option: str | None, unlisted: str | None) -> str:
+    """Return the character between labels, nothing where a cell is one label; stop where it is not clear."""
+    words = {word: mark for mark, word in DELIMITERS.items()} | {"none": ""}
+    if option not in ("auto", "", None):
+        if option not in words and len(option or "") != 1:
+            raise ConfigError(
+                [f"option label_delimiter is one character, space, tab or none, got {option!r}"]
+            )
+        return words.get(option or "", option or "")
+    found = [mark for mark in DELIMITERS if any(mark in cell for cell in cells)]
+    if found and found[0] in ";|,":
+        # the space of "cat, dog" belongs to the comma
+        bare = [re.sub(f"\\s*{re.escape(found[0])}\\s*", found[0], cell) for cell in cells]
+        found = [mark for mark in found if any(mark in cell for cell in bare)]
+    if not found or (len(found) == 1 and found[0] in ";|,"):
+        return found[0] if found else ""
+    shown = "".join(_reading(cells, mark) for mark in (*found, ""))
+    rest = (
+        ""
+        if unlisted
+        else "\nand add -o unlisted=unknown or -o unlisted=absent for labels that are not listed"
+    )
+    problems.raise_any()
+    text = f"say what stands between labels, they can be read as{shown}{rest}"
+    raise fault(problems.source, text, kind="undeclared-delimiter")
+
+
+def _reading(cells: Sequence[str], mark: str) -> str:
+    names = sorted({label for cell in cells for label in _labels(cell, mark)})
+    word = DELIMITERS.get(mark, "none")
+    option = f'-o label_delimiter={word if word.isalpha() else repr(word)} (Python: label_delimiter="{word}")'
+    few = ", ".join(name[:30] for name in names[:5]) + (", …" if len(names) > 5 else "")
+    return f"\n  {option}: {len(names)} {'category' if len(names) == 1 else 'categories'}: {few}"
+
+
+def _labels(cell: str, mark: str) -> list[str]:
+    return [label for part in (cell.split(mark) if mark else [cell]) if (label := part.strip())]
+
+
+def _facts(problems: Problems, rows: Sequence[_Row], mark: str, declared: list[str] | None) -> Facts:
+    facts = Facts(problems, declared)
+    times = Counter[str]()
+    lines: dict[str, int] = {}
+    first_cells: dict[str, str] = {}
+    for row in rows:
+        labels = _labels(row.cell, mark)
+        if row.name in facts.images:
+            _note_repeat(problems, row, facts.lines[facts.images[row.name]], first_cells[row.name], mark)
+            continue
+        first_cells[row.name] = row.cell
+        number = facts.image(row.name, row.split, row.line)
+        for label in dict.fromkeys(labels):
+            facts.say(number, label, PRESENT, row.line)
+            lines.setdefault(label, row.line)
+        times.update(set(labels))
+        if len(set(labels)) < len(labels):
+            twice = next(label for label in labels if labels.count(label) > 1)
+            problems.add(
+                f"label '{twice}' is listed twice",
+                kind="repeated-label",
+                level="warning",
+                line=row.line,
+                value=twice,
+            )
+    if declared is None:
+        _note_near(problems, times, lines)
+    return facts
+
+
+def _note_repeat(problems: Problems, row: _Row, line: int, cell: str, mark: str) -> None:
+    differ = set(_labels(row.cell, mark)) ^ set(_labels(cell, mark))
+    more = f"; they disagree about '{min(differ)}'" if differ else ""
+    problems.add(
+        f"image '{row.name}' occurs twice, on lines {line} and {row.line}{more}",
+        line=row.line,
+        value=row.name,
+        kind="conflicting-rows" if differ else "duplicate-row",
+    )
+
+
+def _note_near(problems: Problems, times: Counter[str], lines: dict[str, int]) -> None:
+    """Warn of a label seen once that is nearly the name of a frequent one."""
+    frequent = [label for label, count in times.items() if count >= FREQUENT]
+    rare = [label for label, count in times.items() if count == 1]
+    for label in rare[: PAIRS // max(1, len(frequent))]:
+        near = difflib.get_close_matches(label, frequent, 1, SIMILAR)
+        if near:
+            problems.add(
+                f"label '{label}' occurs once. Did you mean '{near[0]}' ({times[near[0]]} times)?",
+                kind="near-label",
+                level="warning",
+                line=lines[label],
+                value=label,
+            )

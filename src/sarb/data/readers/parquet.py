@@ -1,0 +1,77 @@
+"""Rows of a Parquet file as text, and how a typed cell is spelled."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sarb.data.check.problems import fault
+from sarb.errors import DataError
+
+
+def cell_text(value: Any) -> str:
+    """Spell a typed cell as a CSV would: nothing and NaN are blank, a truth value is a word."""
+    # NaN is the one value that is not equal to itself
+    return "" if value is None or value != value else str(value)
+
+
+def nested_column(path: Path, column: str, what: str, line: int | None = None) -> DataError:
+    """Return the error for a column that holds more than one code."""
+    option = f"-o ignore={column!r} (Python: ignore={column!r})"
+    text = f"holds {what}; expected one code. Leave the column out with {option}"
+    return fault(path, text, line=line, column=column, kind="bad-value")
+
+
+def need_pyarrow(path: Path) -> tuple[Any, Any]:
+    """Return the modules pyarrow and pyarrow.parquet, or say how to install them."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise fault(
+            path, "Parquet files need pyarrow: pip install 'sarb[table]'", kind="missing-extra"
+        ) from None
+    return pyarrow, parquet
+
+
+def parquet_rows(path: Path, ignore: Collection[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the column names, then the rows, numbered from 1."""
+    pyarrow, parquet = need_pyarrow(path)
+    try:
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            fields = list(file.schema_arrow)
+            for field in fields:
+                if pyarrow.types.is_nested(field.type) and field.name not in ignore:
+                    raise nested_column(path, field.name, str(field.type)[:60])
+            yield 1, [field.name for field in fields]
+            number = 0
+            for batch in file.iter_batches(batch_size=10_000):
+                columns = [
+                    [""] * len(batch) if field.name in ignore else _texts(column)
+                    for field, column in zip(fields, batch.columns, strict=True)
+                ]
+                for row in zip(*columns, strict=True):
+                    number += 1
+                    yield number, list(row)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise fault(path, f"not a Parquet file that can be read ({reason})", kind="bad-parquet") from None
+
+
+def _texts(column: Any) -> list[str]:
+    """Spell an Arrow column (N,), every distinct value once: a column of codes has few of them."""
+    import pyarrow
+
+    if pyarrow.types.is_float16(column.type):  # Arrow cannot look for distinct values of this type
+        column = column.cast(pyarrow.float32())
+    coded = column if pyarrow.types.is_dictionary(column.type) else column.dictionary_encode()
+    spelled = coded.dictionary
+    if pyarrow.types.is_binary(spelled.type) or pyarrow.types.is_large_binary(spelled.type):
+        spelled = spelled.cast(pyarrow.string())  # text of old writers is not marked as text
+    texts = np.array([*map(cell_text, spelled.to_pylist()), ""], object)
+    places = coded.indices.cast(pyarrow.int64()).fill_null(len(texts) - 1)
+    spelled_cells: list[str] = texts[places.to_numpy()].tolist()
+    return spelled_cells

@@ -1,0 +1,273 @@
+"""Visual Genome: the VG-200 builder from the official files, or published lists. Named = present, else
+absent.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarb.data.assemble import assemble, find_root
+from sarb.data.check.official import VISUAL_GENOME, compare
+from sarb.data.check.problems import Problems, fault
+from sarb.data.dataset import Data
+from sarb.data.parse.stream import Element, Identity, identity_order, located_elements
+from sarb.data.parse.text import text_lines
+from sarb.data.readers.visual_genome_lists import LABELS, TEST_LIST, TRAIN_LIST, locate, published, read_lists
+from sarb.errors import ConfigError, check_choice
+from sarb.labels import ABSENT, PRESENT, UNKNOWN
+
+#: the file of names that mean the same, from the official site
+ALIASES = "object_alias.txt"
+IMAGES = "image_data.json"
+OBJECTS = "objects.json"
+
+
+def load_visual_genome(
+    place: Path,
+    *,
+    categories: int = 200,
+    test: int = 10_000,
+    seed: int = 0,
+    aliases: str | None = "",
+    train_list: Path | None = None,
+    test_list: Path | None = None,
+    label_file: Path | None = None,
+    names: Path | None = None,
+    beyond: str = "refuse",
+    root: Path | None = None,
+) -> Data:
+    """Build VG-200 from ``objects.json`` and ``image_data.json``, or read published lists.
+
+    Builder: object names are lower-cased and stripped; the ``categories`` names found in most **images** (of
+        all
+    images, before the split) are kept, most frequent first, ties alphabetically; images are in ascending
+    order of id and ``numpy.random.RandomState(seed).permutation(N)[:test]`` are the test images.
+    An image without an entry in ``objects.json`` was never looked at: its labels are unknown.
+
+    Published lists are read when named, or when ``objects.json`` is not there and they have their published
+    names (``train_list_500.txt``, ``test_list_500.txt``, ``vg_category_200_labels_index.json``).
+
+    Args:
+        place: folder with the JSON files and the images in ``VG_100K`` and ``VG_100K_2``.
+        categories: how many to keep.
+        test: number of test images of the builder.
+        seed: of the test draw.
+        aliases: file such as ``object_alias.txt``: names that mean the same on a line, comma-separated,
+            first is kept; ``none`` says that names are kept apart, which is done with a warning when nothing
+            is said.
+        train_list: published list of image names, one per line; needs ``test_list`` and ``label_file``.
+        test_list: the same for testing.
+        label_file: JSON object image name -> list of category numbers from 0.
+        names: category names for ``label_file``, one per line; numbered when left out.
+        beyond: category numbers from ``categories`` on: ``refuse``, or ``drop`` (VG-200 is VG-500 without
+            them).
+        root: folder that holds the image folders, if it is another.
+
+    Paths in options are relative to ``place``.
+    """
+    check_choice("value of option beyond:", beyond, ("refuse", "drop"))
+    if categories < 1:
+        raise ConfigError([f"option categories must be at least 1, got {categories}"])
+    place = place.parent if place.is_file() else place
+    images = place if root is None else find_root(place / OBJECTS, [], root)
+    given = {"train_list": train_list, "test_list": test_list, "label_file": label_file}
+    lists = (
+        [] if (place / OBJECTS).exists() and not any(given.values()) else published(place, given, categories)
+    )
+    if lists:
+        return read_lists(place, lists, names, categories, beyond, images)
+    if names is not None:
+        raise ConfigError(
+            [f"option names needs published lists: give option {option} too" for option in given]
+        )
+    if not (place / OBJECTS).exists():
+        lists_too = f"published lists ({TRAIN_LIST}, {TEST_LIST}, {LABELS.format(categories)})"
+        raise fault(place, f"neither {OBJECTS} with {IMAGES} nor {lists_too} are in it", kind="missing-file")
+    return _build(place, categories, test, seed, "none" if aliases is None else str(aliases), images)
+
+
+class _Shown:
+    """Which names are in which images: pair p says that image ``rows[p]`` shows name number ``numbers[p]``.
+
+    Two numbers a pair instead of a set of texts for each of 108,077 images: 25 MB instead of 300.
+    """
+
+    def __init__(self, images: int) -> None:
+        self.names: dict[str, int] = {}
+        self.rows = array("i")
+        self.numbers = array("i")
+        self.described = np.zeros(images, bool)
+
+    def add(self, row: int, names: Iterable[str]) -> None:
+        self.described[row] = True
+        for name in names:
+            self.rows.append(row)
+            self.numbers.append(self.names.setdefault(name, len(self.names)))
+
+    def most_frequent(self, aliases: Mapping[str, str], count: int) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the ``count`` names in most images, most frequent first, ties alphabetically, and where
+        they are.
+
+        The second result (P, 2) are pairs of a row and the place of its name among the first.
+        """
+        merged: dict[str, int] = {}
+        numbers = [merged.setdefault(aliases.get(name, name), len(merged)) for name in self.names]
+        names = list(merged)
+        width = max(1, len(merged))
+        shown = np.asarray(numbers, np.int64)[np.asarray(self.numbers)]
+        pairs = np.unique(
+            np.asarray(self.rows, np.int64) * width + shown
+        )  # several objects, or aliases, are one
+        rows = pairs // width
+        shown = pairs % width
+        times = np.bincount(shown, minlength=width).tolist()
+        kept = sorted(range(len(names)), key=lambda number: (-times[number], names[number]))[:count]
+        place = np.full(width, -1)
+        place[kept] = np.arange(len(kept))
+        columns = place[shown]
+        return [names[number] for number in kept], np.stack([rows, columns], 1)[columns >= 0]
+
+
+def _build(place: Path, categories: int, test: int, seed: int, aliases: str, folder: Path) -> Data:
+    images = _read_images(place / IMAGES)
+    shown = _read_objects(place / OBJECTS, {identity: row for row, identity in enumerate(images)})
+    chosen = _read_aliases(place / aliases) if aliases not in ("", "none") else {}
+    kept, pairs = shown.most_frequent(chosen, categories)
+    problems = Problems(place / OBJECTS)
+    if len(kept) < categories:
+        text = f"only {len(kept)} categories in it; add -o categories={len(kept)} or fewer"
+        problems.add(text, kind="option", value=str(categories))
+    if not 1 <= test < len(images):
+        text = f"has {len(images)} images, cannot take {test} of them for testing; add -o test=NUMBER"
+        problems.add(text, kind="option", file=place / IMAGES, value=str(test))
+        test = 0
+    problems.raise_any()
+    if not aliases:
+        _note_aliases(place / ALIASES, shown, kept)
+    values = np.full((len(images), len(kept)), UNKNOWN, np.int8)
+    values[shown.described] = ABSENT
+    values[pairs[:, 0], pairs[:, 1]] = PRESENT
+    splits = np.full(len(images), "train")
+    splits[np.random.RandomState(seed).permutation(len(images))[:test]] = "test"
+    names = locate(folder, [name for name, _ in images.values()])
+    lines = [line for _, line in images.values()]
+    notes = {"categories": categories, "test": test, "seed": seed, "aliases": aliases if chosen else None}
+    drawn = {"test_split": f"{test} random images, seed {seed}"}
+    data = assemble(
+        Problems(place / IMAGES),
+        names,
+        values,
+        kept,
+        root=folder,
+        splits=splits.tolist(),
+        lines=lines,
+        name="vg",
+        notes={**notes, **drawn},
+    )
+    compare(place / IMAGES, VISUAL_GENOME[IMAGES], len(images))
+    return data
+
+
+def _read_images(path: Path) -> dict[Identity, tuple[str, int]]:
+    """Return image id -> (file name, line), ascending; the name is the last part of its address, normally
+    ID.jpg.
+    """
+    problems = Problems(path)
+    images = dict[Identity, tuple[str, int]]()
+    for element in located_elements(path):
+        try:
+            identity = element.identity("image_id")
+            url = element.text("url") if "url" in element.value else ""
+            if identity in images:
+                raise ValueError(f"repeats image_id {identity!r} of line {images[identity][1]}")
+            images[identity] = url.rsplit("/", 1)[-1] or f"{identity}.jpg", element.line
+        except ValueError as error:
+            problems.add(f"{element.place} {error}", kind="bad-entry", line=element.line)
+    problems.raise_any()
+    if not images:
+        raise fault(
+            path, "no image in it; expected a JSON list of objects with image_id and url", kind="empty"
+        )
+    return {identity: images[identity] for identity in sorted(images, key=identity_order)}
+
+
+def _read_objects(path: Path, rows: Mapping[Identity, int]) -> _Shown:
+    """Read which names are in which image."""
+    problems = Problems(path)
+    shown = _Shown(len(rows))
+    lines = dict[Identity, int]()
+    for element in located_elements(path):
+        try:
+            image = element.identity("image_id")
+            names = _object_names(element)
+        except ValueError as error:
+            problems.add(f"{element.place} {error}", kind="bad-entry", line=element.line)
+            continue
+        if image not in rows:
+            text = f"{element.place}: image id {image!r} is not in {IMAGES}"
+            problems.add(text, kind="unknown-id", line=element.line, value=str(image))
+            continue
+        if image in lines:
+            text = (
+                f"{element.place}: image id {image!r} has an entry on line {lines[image]} too; both are read"
+            )
+            problems.add(text, kind="duplicate-row", level="warning", line=element.line, value=str(image))
+        lines.setdefault(image, element.line)
+        shown.add(rows[image], names)
+    problems.raise_any()
+    if not shown.described.any():
+        raise fault(
+            path, "no image in it; expected a JSON list of objects with image_id and objects", kind="empty"
+        )
+    return shown
+
+
+def _object_names(element: Element) -> set[str]:
+    """Return the names of an image's objects, cleaned."""
+    things = element.field("objects")
+    spelled = set[str]()
+    if not isinstance(things, list):
+        raise ValueError(f"objects is {reprlib.repr(things)}; expected a list")
+    for number, thing in enumerate(things):
+        names = thing.get("names") if isinstance(thing, dict) else None
+        # a text would be read as a list of its letters
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"objects[{number}] has no list of names: {reprlib.repr(thing)}")
+        spelled.update(names)
+    return {name for name in map(_clean, spelled) if name}
+
+
+def _clean(name: str) -> str:
+    return name.strip().lower()
+
+
+def _read_aliases(path: Path) -> dict[str, str]:
+    """Return name -> the first name of its line; a name on several lines belongs to the first."""
+    aliases: dict[str, str] = {}
+    for _, line in text_lines(path):
+        names = [_clean(name) for name in line.split(",") if name.strip()]
+        for name in names:
+            aliases.setdefault(name, aliases.get(names[0], names[0]))
+    return aliases
+
+
+def _note_aliases(path: Path, shown: _Shown, kept: Sequence[str]) -> None:
+    """Warn that the official file of aliases lies there unused, and say what it would change."""
+    if not path.is_file():
+        return
+    others = set(shown.most_frequent(_read_aliases(path), len(kept))[0]) - set(kept)
+    problems = Problems(path)
+    problems.add(
+        f"is not used; with it {len(others)} of the {len(kept)} categories would be others. Say which is meant:"
+        f'\n  -o aliases={path.name} (Python: aliases="{path.name}"): names that mean the same are one category'
+        '\n  -o aliases=none (Python: aliases="none"): every name is its own, as read now',
+        kind="aliases",
+        level="warning",
+    )
+    problems.raise_any()

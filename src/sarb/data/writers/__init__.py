@@ -1,0 +1,5 @@
+"""Labels back to files.
+
+write         ``write`` and ``sarb data convert``: which format, nothing overwritten
+formats       one writer per format
+"""

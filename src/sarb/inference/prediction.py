@@ -1,0 +1,175 @@
+"""The only inference loop, and what it gives: Scores."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sarb.batches.loader import Batch, Batches, CachedMaps, Pictures, Source, check_readable, make_loader
+from sarb.data.dataset import Dataset
+from sarb.errors import ImageError, SarbError, did_you_mean
+from sarb.labels import LabelMatrix
+from sarb.model import Model
+from sarb.networks.backbones.fold import folded
+from sarb.networks.base import Network
+from sarb.progress import Progress
+from sarb.scores import Scores
+
+if TYPE_CHECKING:
+    from sarb.report import Report
+
+
+@torch.inference_mode()
+def infer(
+    network: Network, batches: Iterable[Batch], progress: Any = None
+) -> tuple[NDArray[np.float32], NDArray[np.int64], list[tuple[int, str]]]:
+    """Run a network over batches: logits (n, C), image index of each row, (index, reason) of unreadable
+    images.
+    """
+    training = network.training
+    network.eval()
+    device = next(network.parameters()).device
+    logits = [np.zeros((0, network.categories), np.float32)]
+    index = [np.zeros(0, np.int64)]
+    failures: list[tuple[int, str]] = []
+    trunk = network.backbone
+    for number, batch in enumerate(batches):
+        failures += batch.failures
+        if number == 1 and not batch.frozen and trunk.train_stages < len(trunk.stage_names):
+            trunk = folded(trunk)  # does not pay for a single batch
+        if len(batch.index):
+            inputs = batch.images.to(device)
+            maps = network.from_frozen(inputs if batch.frozen else trunk.frozen(inputs))
+            logits.append(network.head(maps).float().cpu().numpy())
+            index.append(batch.index.numpy())
+        if progress is not None:
+            progress(len(batch.index) + len(batch.failures))
+    network.train(training)
+    return np.concatenate(logits), np.concatenate(index), failures
+
+
+def predict(
+    model: Model,
+    images: Dataset | Sequence[Any] | str | Path,
+    *,
+    batch_size: int = 32,
+    workers: int = 0,
+    cache: bool = False,
+    progress: bool = False,
+    skipped: list[tuple[str, str]] | None = None,
+) -> Scores:
+    """Score images.
+
+    Args:
+        model: from :func:`sarb.fit` or :func:`sarb.load_model`.
+        images: a Dataset, a path, or a list of paths, Pillow images or arrays.
+        batch_size: images per step.
+        workers: processes that decode images; 0 decodes in threads while the network works on the batch
+            before.
+        cache: keep the frozen trunk's activations (fp16) for the next call on the same Dataset; more than 1
+            % of unreadable images are an error then.
+        progress: draw a progress bar.
+        skipped: give a list to leave unreadable images out; it receives (path, reason). Without it they are
+            an error.
+    """
+    talk = Progress(progress)
+    if isinstance(images, (str, Path)):
+        images = [images]
+    names = (
+        list(images.labels.paths)
+        if isinstance(images, Dataset)
+        else [_name(item, i) for i, item in enumerate(images)]
+    )
+    source: Source
+    if isinstance(images, Dataset) and cache:
+        from sarb.batches.features import cached_features
+
+        stored = cached_features(
+            model.network.backbone,
+            images,
+            model.transform,
+            device=model.device,
+            workers=workers,
+            progress=talk,
+        )
+        source = CachedMaps(stored.activations, images.labels.values, unreadable=stored.unreadable)
+    else:
+        sources = images.paths if isinstance(images, Dataset) else images
+        source = Pictures(sources, np.zeros((len(sources), 0), np.int8), [model.transform])
+    with talk.bar("predicting", len(names)) as advance:
+        logits, index, failures = infer(
+            model.network, make_loader(source, Batches(len(names), batch_size), workers), advance
+        )
+    if failures and skipped is None:
+        raise ImageError(failures[0][1])
+    if skipped is not None:
+        skipped += [(names[position], reason) for position, reason in failures]
+    return Scores(logits, model.categories, tuple(names[position] for position in index))
+
+
+def _name(item: Any, position: int) -> str:
+    return str(item) if isinstance(item, (str, Path)) else f"image {position}"
+
+
+def match_categories(model: Model, dataset: Dataset) -> Dataset:
+    """Bring the data set's columns into the model's order; a category the model does not know is an error."""
+    if dataset.categories == model.categories:
+        return dataset
+    missing = [name for name in model.categories if name not in dataset.categories]
+    extra = [name for name in dataset.categories if name not in model.categories]
+    if missing or extra:
+        name = (missing or extra)[0]
+        near = did_you_mean(name, extra if missing else missing)
+        raise SarbError(
+            f"the data have other categories than the model: {len(missing)} of the model's are missing, {len(extra)} "
+            f"are new ('{name}'{near})"
+        )
+    order = [dataset.categories.index(name) for name in model.categories]
+    labels = LabelMatrix(dataset.labels.values[:, order], model.categories, dataset.labels.paths)
+    return replace(dataset, labels=labels)
+
+
+def readable(dataset: Dataset, skipped: Sequence[tuple[str, str]]) -> Dataset:
+    """The data set without the (path, reason) that :func:`predict` has skipped; more than 1 % of them are an
+    error.
+    """
+    check_readable([reason for _, reason in skipped], len(dataset))
+    names = {name for name, _ in skipped}
+    return (
+        dataset.take(np.array([path not in names for path in dataset.labels.paths], bool))
+        if names
+        else dataset
+    )
+
+
+def evaluate(
+    model: Model, dataset: Dataset, *, skipped: list[tuple[str, str]] | None = None, **options: Any
+) -> Report:
+    """Score a data set and compare with its known labels.
+
+    Args:
+        model: from :func:`sarb.fit` or :func:`sarb.load_model`.
+        dataset: images with labels. Unreadable images are left out, with a warning; more than 1 % are an
+            error.
+        skipped: a list that receives (path, reason) of the unreadable images, instead of the warning.
+        options: as in :func:`predict`.
+    """
+    from sarb.report import Report
+
+    dataset = match_categories(model, dataset)
+    found = list[tuple[str, str]]()
+    scores = predict(model, dataset, skipped=found, **options)
+    report = Report.of(scores, readable(dataset, found).labels)
+    if skipped is not None:
+        skipped += found
+    elif found:
+        message = f"{len(found)} of {len(dataset)} images could not be read and are left out: {found[0][1]}"
+        warnings.warn(message + " …" * (len(found) > 1), stacklevel=2)
+    return report

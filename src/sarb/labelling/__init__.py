@@ -1,0 +1,12 @@
+"""Everything after scores: from logits to labels somebody can rely on.
+
+calibration   ``Calibration``: logits to probabilities and thresholds
+platt         its fit: slope and offset per category, shrunk to a shared one
+thresholds    the threshold for the best F1, or for a precision
+reliability   calibration error, Brier score, reliability tables
+folds         out-of-fold scores of the known labels
+completion    ``complete``: fill unknown labels
+formats       the files it writes
+conflicts     known labels that look wrong
+suggestion    ``suggest``: which labels to ask for next
+"""

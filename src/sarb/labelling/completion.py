@@ -1,0 +1,196 @@
+"""``complete``: fill in unknown labels from scores. A pure function of (Scores, LabelMatrix); needs no
+torch.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarb.errors import ConfigError, check_share
+from sarb.labelling.calibration import Calibration, check_fit
+from sarb.labelling.conflicts import Conflict, find_conflicts
+from sarb.labelling.thresholds import expected_for_precision, for_precision
+from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
+from sarb.scores import Scores
+
+Floats = NDArray[np.float64]
+
+#: threshold of every category without a calibration
+HALF = 0.5
+#: a given label is strongly denied when the belief in it is less than this share of what is usual
+STRONG = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """Labels with their gaps filled.
+
+    Attributes:
+        labels: (N, C); every given label as it was, some unknown ones now present or absent.
+        given: (N, C) the labels before.
+        confidence: (N, C) how probable the label is: of a filled one by the calibrated scores, 1 for a given
+            one, and for one left unknown the probability of the likelier answer.
+        conflicts: given labels that the scores deny, the most doubtful first.
+        scores: what it was made from.
+        calibrated: (N, C) probabilities.
+        thresholds: (C,) probability from which on a label was filled as present; ``inf``: never.
+    """
+
+    labels: LabelMatrix
+    given: LabelMatrix
+    confidence: Floats
+    conflicts: list[Conflict]
+    scores: Scores
+    calibrated: Floats
+    thresholds: Floats
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """(N, C) entries filled as present."""
+        return np.asarray((self.labels.values == PRESENT) & ~self.given.known)
+
+    @property
+    def absent(self) -> NDArray[np.bool_]:
+        """(N, C) entries filled as absent."""
+        return np.asarray((self.labels.values == ABSENT) & ~self.given.known)
+
+    def summary(self) -> dict[str, float]:
+        """Numbers of labels, and the expected precision of the filled ones: the mean of their
+        probabilities.
+        """
+        precision = {
+            kind: float(self.confidence[chosen].mean()) if chosen.any() else float("nan")
+            for kind, chosen in (("present", self.present), ("absent", self.absent))
+        }
+        return {
+            "given": int(self.given.known.sum()),
+            "filled_present": int(self.present.sum()),
+            "expected_precision_present": precision["present"],
+            "filled_absent": int(self.absent.sum()),
+            "expected_precision_absent": precision["absent"],
+            "left_unknown": int((self.labels.values == UNKNOWN).sum()),
+            "conflicts": len(self.conflicts),
+            "strong_conflicts": sum(conflict.belief < STRONG for conflict in self.conflicts),
+        }
+
+    def __str__(self) -> str:
+        found = self.summary()
+        parts = [f"{found['given']:,} labels given and kept"]
+        for kind in ("present", "absent"):
+            count = int(found[f"filled_{kind}"])
+            precision = found[f"expected_precision_{kind}"]
+            parts.append(
+                f"{count:,} filled as {kind}" + (f" (expected precision {precision:.3f})" if count else "")
+            )
+        parts.append(f"{int(found['left_unknown']):,} left unknown")
+        doubtful = len(self.conflicts)
+        strong = int(found["strong_conflicts"])
+        mild = f", {doubtful - strong:,} more are denied mildly" if doubtful > strong else ""
+        return ", ".join(parts) + f"; {strong:,} given labels look doubtful{mild}"
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """Return the long table as CSV text, and write it to ``path`` if given; one row per image and
+        category.
+        """
+        from sarb.labelling.formats import long_csv
+
+        return long_csv(self, path)
+
+    def save(self, path: str | Path, to: str = "long") -> Path:
+        """Write a file: ``long``, ``open_images`` or ``label_studio``, see :mod:`sarb.labelling.formats`."""
+        from sarb.labelling.formats import save
+
+        return save(self, path, to)
+
+
+def complete(
+    scores: Scores,
+    labels: LabelMatrix,
+    calibration: Calibration | None = None,
+    min_confidence: float | None = None,
+    min_precision: float | None = None,
+    *,
+    out_of_fold: Scores | None = None,
+) -> Filled:
+    """Fill in unknown labels; a known label is never changed.
+
+    Without further wishes every gap is filled: present from the category's threshold on, else absent.
+
+    Args:
+        scores: of the same images and categories as ``labels``.
+        labels: in {-1, 0, +1}.
+        calibration: from :func:`sarb.calibrate` or :func:`sarb.load_calibration`. Without one the network's
+            own probabilities count, with threshold 0.5.
+        min_confidence: fill a label only when it is at least so probable: present where p ≥ x, absent where
+            1 − p ≥ x.
+        min_precision: fill as present so that this share of each category's fillings is right, as counted on
+            held-out labels; absent where 1 − p reaches it, entry by entry, since a set of absent labels
+            nearly always does.
+        out_of_fold: scores of the same images by models that have not seen the labels they score. Conflicts
+            are found with them: a model believes the labels it was trained on.
+    """
+    check_fit(scores, labels)
+    if min_confidence is not None and min_precision is not None:
+        raise ConfigError(
+            ["choose one of min_confidence (--min-confidence) and min_precision (--min-precision)"]
+        )
+    calibrated = calibration(scores) if calibration is not None else scores.probabilities
+    usual = calibration.ordered(scores.categories).thresholds if calibration is not None else _halves(labels)
+    # present from ``upper`` on, absent below ``lower``
+    upper = usual
+    lower = usual
+    if min_confidence is not None:
+        check_share("min_confidence", min_confidence)
+        upper = np.full_like(usual, max(min_confidence, HALF))
+        lower = 1 - upper
+    elif min_precision is not None:
+        upper = _precise(calibrated, labels, calibration, min_precision)
+        lower = np.minimum(upper, 1 - min_precision)
+    values = labels.values.copy()
+    values[(calibrated >= upper) & ~labels.known] = PRESENT
+    # where both hold (p = 0.5 at confidence 0.5) present wins
+    sure = (calibrated <= lower) if lower is not usual else (calibrated < lower)
+    values[sure & (calibrated < upper) & ~labels.known] = ABSENT
+    confidence = np.maximum(calibrated, 1 - calibrated)
+    filled = ~labels.known & (values != UNKNOWN)
+    confidence[filled] = np.where(values == PRESENT, calibrated, 1 - calibrated)[filled]
+    confidence[labels.known] = 1
+    judged = calibrated
+    if out_of_fold is not None:
+        check_fit(out_of_fold, labels)
+        judged = calibration(out_of_fold) if calibration is not None else out_of_fold.probabilities
+    return Filled(
+        LabelMatrix(values, labels.categories, labels.paths),
+        labels,
+        confidence,
+        find_conflicts(judged, labels, usual),
+        scores,
+        calibrated,
+        upper,
+    )
+
+
+def _halves(labels: LabelMatrix) -> Floats:
+    return np.full(labels.shape[1], HALF)
+
+
+def _precise(
+    calibrated: Floats, labels: LabelMatrix, calibration: Calibration | None, target: float
+) -> Floats:
+    """Thresholds (C,) for a precision: from held-out labels, or from the probabilities where there are
+    none.
+    """
+    if calibration is not None and calibration.counts.sum():
+        return for_precision(calibration.ordered(labels.categories).counts, target)
+    check_share("min_precision", target)
+    warnings.warn(
+        "no held-out labels to count precision on, the network's own probabilities are taken at their word; "
+        "'sarb calibrate RUN' mends that",
+        stacklevel=3,
+    )
+    return expected_for_precision(np.where(labels.known, np.nan, calibrated), target)

@@ -1,0 +1,141 @@
+"""Out-of-fold scores: every known label is scored by a model that was not trained on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarb.errors import ConfigError, DataError
+from sarb.files import read_json
+from sarb.labels import LabelMatrix
+from sarb.scores import Scores
+
+if TYPE_CHECKING:
+    from sarb.data.dataset import Dataset
+
+FILE = "oof.npz"
+
+
+def fold_numbers(labels: LabelMatrix, folds: int, seed: int = 0) -> NDArray[np.int64]:
+    """Part 0 … folds−1 of every entry (N, C): of each category's present, absent and unknown entries equally
+    many.
+
+    Entries are divided, not images. A model then scores a label that it has not seen of an image that it
+    has, which is just the case of the unknown labels it is to fill; and all folds use the same cached
+    features.
+    """
+    if folds < 2:
+        raise ConfigError([f"folds must be at least 2, got {folds}"])
+    random = np.random.RandomState(seed)
+    noise = random.random_sample(labels.shape)
+    result = np.empty(labels.shape, np.int64)
+    start = random.randint(
+        folds, size=(labels.shape[1], 3)
+    )  # a lone positive is not always in the first part
+    for column, codes in enumerate(labels.values.T):
+        order = np.lexsort((noise[:, column], codes))
+        first = np.searchsorted(codes[order], codes[order], side="left")
+        result[order, column] = (np.arange(len(order)) - first + start[column, codes[order] + 1]) % folds
+    return result
+
+
+def without(labels: LabelMatrix, hidden: NDArray[np.bool_]) -> LabelMatrix:
+    """The labels with the entries of the mask (N, C) unknown."""
+    return LabelMatrix(np.where(hidden, 0, labels.values), labels.categories, labels.paths)
+
+
+def out_of_fold(
+    train: Dataset,
+    folds: int = 3,
+    *,
+    part_seed: int = 0,
+    out: str | Path | None = None,
+    progress: bool = True,
+    **options: Any,
+) -> Scores:
+    """Train ``folds`` times, each time without one part of the known labels, and score that part.
+
+    Args:
+        train: the training images with their labels.
+        folds: how many parts; more cost more trainings and leave each model more labels.
+        part_seed: of the parts; the trainings have the seed in ``options``.
+        out: folder that keeps the scores of each finished part, so that an interrupted call goes on there.
+        progress: talk to stderr.
+        options: settings of :func:`sarb.fit`.
+
+    Returns:
+        Logits (N, C) of all entries, each by the model of its own part; unknown entries have a part too, so
+        that they are scored just as the known ones were. Images that cannot be read are left out.
+    """
+    from sarb.inference.prediction import predict
+    from sarb.progress import Progress
+    from sarb.training.loop import fit
+
+    talk = Progress(progress)
+    part = fold_numbers(train.labels, folds, part_seed)
+    logits = np.full(train.labels.shape, np.nan, np.float32)
+    rows = {path: row for row, path in enumerate(train.labels.paths)}
+    for number in range(folds):
+        kept = Path(out) / f"fold-{number}-of-{folds}.npz" if out is not None else None
+        if kept is not None and kept.is_file():
+            scores = Scores.load(kept)
+        else:
+            learned = replace(train, labels=without(train.labels, part == number))
+            talk.say(f"part {number + 1} of {folds}")
+            model = fit(learned, progress=talk, **options)
+            scores = predict(model, train, cache=bool(options.get("cache")), skipped=[])
+            if kept is not None:
+                scores.save(kept)
+        found = np.array([rows[path] for path in scores.paths], np.int64)
+        logits[found] = np.where(part[found] == number, scores.logits, logits[found])
+    readable = ~np.asarray(np.isnan(logits).any(1), bool)
+    names = [path for path, whole in zip(train.labels.paths, readable, strict=True) if whole]
+    return Scores(logits[readable], train.categories, names)
+
+
+def on_scale(held: Scores, scores: Scores, labels: LabelMatrix) -> Scores:
+    """Out-of-fold scores on the scale of the final model, which had more labels to learn from.
+
+    Both have scored the same images. Where neither has seen a label, their logits are made to have the same
+    mean and standard deviation in each category: held' = (held − m_held) / s_held · s + m. It takes no label
+    to do so.
+
+    Args:
+        held: (N, C) out-of-fold scores.
+        scores: (N, C) of the final model, the same images.
+        labels: (N, C) what it has learned from; a category without an unknown entry is left as it is.
+    """
+    if (held.paths, held.categories) != (scores.paths, scores.categories):
+        raise DataError("the out-of-fold scores are not of the same images and categories as the model's")
+    logits = held.logits.astype(np.float64)
+    for column, unknown in enumerate(~labels.known.T):
+        mine = logits[unknown, column]
+        theirs = scores.logits[unknown, column].astype(np.float64)
+        if len(mine) > 1 and mine.std() > 0 and theirs.std() > 0:
+            scaled = (logits[:, column] - mine.mean()) / mine.std()
+            logits[:, column] = scaled * theirs.std() + theirs.mean()
+    return Scores(logits, held.categories, held.paths)
+
+
+def run_options(run: Path, parts: Path) -> dict[str, Any]:
+    """The settings of a run, ready for :func:`sarb.fit`: the same training again. ``parts`` is a folder for
+    scratch.
+    """
+    config: Mapping[str, Any] = read_json(run / "config.json")
+    recipe = parts / "as-trained.toml"  # an empty one, so that no default of this machine's recipe joins in
+    parts.mkdir(parents=True, exist_ok=True)
+    recipe.write_text("# every setting is given\n", encoding="utf-8")
+    # stopping early needs validation images, which a fold does not have; the epochs have grown to min_steps
+    # already
+    changed = {
+        "patience": None,
+        "min_steps": 0,
+        "recipe": recipe,
+        "cache": True if config.get("cached") else None,
+    }
+    return {**config["settings"], **changed}

@@ -1,0 +1,176 @@
+"""``suggest``: which unknown labels to ask a person next. A pure function of (Scores, LabelMatrix); needs no
+torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarb.errors import ConfigError
+from sarb.labelling.calibration import Calibration, check_fit
+from sarb.labelling.reliability import base_rates
+from sarb.labels import UNKNOWN, LabelMatrix
+from sarb.scores import Scores
+
+Floats = NDArray[np.float64]
+
+#: pull of the co-occurrence graph towards the plain rates, in images
+SMOOTHING = 5.0
+#: probabilities between which an answer is called open
+OPEN = (0.25, 0.75)
+
+
+class Question(NamedTuple):
+    """Is this label present in this image?"""
+
+    file_name: str
+    label: str
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Suggestions:
+    """Questions, the most valuable first; ``row`` and ``column`` (B,) are their places in the label
+    matrix.
+    """
+
+    questions: list[Question]
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """Return ``file_name,label,score,reason`` as CSV text, and write it to ``path`` if given."""
+        from sarb.labelling.formats import table
+
+        rows = ((ask.file_name, ask.label, f"{ask.score:.6g}", ask.reason) for ask in self.questions)
+        return table(Question._fields, rows, path)
+
+
+def suggest(
+    scores: Scores,
+    labels: LabelMatrix,
+    budget: int,
+    *,
+    calibration: Calibration | None = None,
+    finds: float = 1.0,
+    uncertainty: float = 0.5,
+    cooccurrence: float = 0.25,
+    rarity: float = 5.0,
+    diversity: float = 0.1,
+) -> Suggestions:
+    """Rank unknown labels by what an answer is expected to be worth.
+
+    The worth of an entry is what one answer teaches, w = finds · p + uncertainty · H(p) + cooccurrence · g,
+    where p is the calibrated probability, H its entropy in bits and g what the answer "present" would say
+    about the image's other unknown labels. Then returns diminish: within a category, questions in order of w
+    are worth w / (1 + n / rarity), n being its known positives plus the positives expected from the
+    questions before. So budget flows to categories with few known positives until they have caught up.
+    Within an image, the k-th further question is worth 1 / (1 + diversity · k) of that.
+
+    Args:
+        scores: of the same images and categories as ``labels``.
+        labels: in {-1, 0, +1}; only unknown entries are asked.
+        budget: most questions.
+        calibration: as in :func:`sarb.complete`.
+        finds: weight of finding a positive; they are what a category with few labels lacks.
+        uncertainty: weight of the entropy.
+        cooccurrence: weight of what the answer says about other labels of the image.
+        rarity: known positives at which another one is worth half; infinite for no such preference.
+        diversity: loss of worth per earlier question about the same image; 0 for none.
+    """
+    check_fit(scores, labels)
+    wrong = [
+        f"{name} must be at least 0, got {value}"
+        for name, value in (
+            ("budget", budget),
+            ("finds", finds),
+            ("uncertainty", uncertainty),
+            ("cooccurrence", cooccurrence),
+            ("diversity", diversity),
+        )
+        if not value >= 0
+    ]
+    wrong += [f"rarity must be above 0, got {rarity}"] if not rarity > 0 else []
+    if wrong:
+        raise ConfigError(wrong)
+    p = calibration(scores) if calibration is not None else scores.probabilities
+    gain = told(labels) if cooccurrence else np.zeros(labels.shape)
+    worth = finds * p + uncertainty * entropy(p) + cooccurrence * gain
+    row, column = np.nonzero(labels.values == UNKNOWN)
+    found = worth[row, column]
+    chance = p[row, column]
+    found = found / (1 + (labels.positives[column] + _before(column, found, chance)) / rarity)
+    found = found / (1 + diversity * _before(row, found, np.ones(len(row))))
+    order = np.argsort(-found, kind="stable")[: int(budget)]
+    row = row[order]
+    column = column[order]
+    reasons = _reasons(p, gain, labels, row, column)
+    questions = [
+        Question(labels.paths[i], labels.categories[j], float(score), reason)
+        for i, j, score, reason in zip(row, column, found[order], reasons, strict=True)
+    ]
+    return Suggestions(questions, row, column)
+
+
+def entropy(p: Floats) -> Floats:
+    """−p log₂ p − (1−p) log₂ (1−p), 0 at p = 0 and 1."""
+    sure = np.clip(p, 1e-12, 1 - 1e-12)
+    return np.asarray(-(sure * np.log2(sure) + (1 - sure) * np.log2(1 - sure)))
+
+
+def told(labels: LabelMatrix) -> Floats:
+    """What "c is present" says about the other unknown labels of an image, (N, C) in [0, 1].
+
+    told_ic = Σ_j |P(j | c) − π_j| over the labels j ≠ c that are unknown in image i, divided by the largest
+    such sum.
+    """
+    change = np.abs(labels.cooccurrence(smoothing=SMOOTHING) - base_rates(labels))
+    change[labels.positives == 0] = 0  # nothing is known about what goes with it
+    np.fill_diagonal(change, 0)
+    total = (labels.values == UNKNOWN).astype(np.float32) @ change.T.astype(np.float32)
+    return np.asarray(total / max(float(total.max(initial=0)), 1e-12), np.float64)
+
+
+def _before(group: NDArray[np.int64], value: Floats, amount: Floats) -> Floats:
+    """Sum (n,) of the ``amount`` of those entries of the same group that have a higher value."""
+    order = np.lexsort((-value, group))
+    running = np.cumsum(amount[order]) - amount[order]
+    start = np.flatnonzero(np.diff(group[order], prepend=-1))
+    size = np.diff(np.append(start, len(order)))
+    result = np.empty(len(order))
+    result[order] = running - np.repeat(running[start], size)
+    return result
+
+
+def _reasons(
+    p: Floats, gain: Floats, labels: LabelMatrix, row: NDArray[np.int64], column: NDArray[np.int64]
+) -> list[str]:
+    """Say in words why each entry is asked."""
+    positives = labels.positives
+    rates = base_rates(labels)
+    graph = labels.cooccurrence(smoothing=SMOOTHING) - rates
+    np.fill_diagonal(graph, 0)
+    partner = np.argmax(graph, axis=1)
+    reasons = []
+    for i, j in zip(row, column, strict=True):
+        known = int(positives[j])
+        chance = float(p[i, j])
+        other = partner[j]
+        name = labels.categories[j]
+        few = f"{known} known positive{'s' * (known != 1)} of {name}"
+        open_ = "open" if OPEN[0] <= chance <= OPEN[1] else "likely" if chance > OPEN[1] else "possible"
+        usual = f", {chance / rates[j]:.1f} times the usual" if rates[j] > 0 else ""
+        reason = f"{open_}: probability {chance:.2f}{usual}; {few}"
+        if known and gain[i, j] > 0.5 and graph[j, other] > 0 and labels.values[i, other] == UNKNOWN:
+            reason += f"; would tell about {labels.categories[other]}"
+        reasons.append(reason)
+    return reasons

@@ -1,0 +1,109 @@
+"""From which probability on is a label present? Chosen per category from counts of held-out known labels.
+
+All functions see the known labels as ``counts`` (2, C, L): how many present (0) and absent (1) entries of
+each category have a calibrated probability in [l/L, (l+1)/L). A threshold is l/L: the entries of level l and
+above are present.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarb.errors import check_share
+from sarb.labels import ABSENT, PRESENT, LabelMatrix
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+LEVELS = 200
+#: how many held-out positives (F1), or entries above the threshold (precision), the shared curve weighs as
+#: much as
+F1_WEIGHT = 10.0
+PRECISION_WEIGHT = 100.0
+#: how many held-out labels the mean probability of all entries above a threshold weighs as much as
+EXPECTED_WEIGHT = 100.0
+#: standard deviations by which the shared precision is taken lower than it was counted
+CAUTION = 1.0
+#: threshold of a category that never reaches the precision
+NEVER = np.inf
+
+
+def level_counts(probabilities: Floats, labels: LabelMatrix, levels: int = LEVELS) -> Counts:
+    """Count known entries (2, C, L) by level; ``probabilities`` (N, C)."""
+    level = np.minimum((probabilities * levels).astype(np.int64), levels - 1)
+    categories = labels.shape[1]
+    place = np.arange(categories) * levels + level
+    counts = [
+        np.bincount(place[labels.values == code], minlength=categories * levels).reshape(categories, levels)
+        for code in (PRESENT, ABSENT)
+    ]
+    return np.stack(counts)
+
+
+def _above(counts: Counts | Floats) -> Floats:
+    """Entries at each level or above, (2, C, L)."""
+    return np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1].astype(np.float64)
+
+
+def best_f1(counts: Counts, weight: float = F1_WEIGHT) -> Floats:
+    """Threshold of the best F1 of every category (C,), shrunk to the shared curve.
+
+    F1_c(t) = 2 TP / (P + TP + FP) with TP, FP, P of the category plus ``weight`` times the same of all
+    categories per positive. With no label of its own a category has the best threshold of all; with many it
+    has its own.
+    """
+    above = _above(counts)
+    positives = above[0, :, :1]
+    total = max(1.0, float(positives.sum()))
+    found, wrong = (above[kind] + weight * above[kind].sum(0) / total for kind in (0, 1))
+    f1 = 2 * found / np.maximum(positives + weight + found + wrong, 1e-9)
+    return np.asarray(np.argmax(f1, axis=1) / counts.shape[2], np.float64)
+
+
+def precision_above(counts: Counts, weight: float = PRECISION_WEIGHT, caution: float = CAUTION) -> Floats:
+    """Precision (C, L) of what is at each level or above, for every category.
+
+    precision_c(t) = (TP_c + w · (q(t) − caution · s(t))) / (TP_c + FP_c + w). q(t) is the precision of all
+    categories together at the same calibrated probability, and s(t) its standard deviation. Of few entries q
+    is mostly chance, so their mean probability counts like ``EXPECTED_WEIGHT`` labels: q = (TP + W · mean p)
+    / (TP + FP + W).
+    """
+    above = _above(counts)
+    found, wrong = above.sum(1)
+    levels = (np.arange(counts.shape[2]) + 0.5) / counts.shape[2]
+    total = _above((counts.sum((0, 1)) * levels)[None])[0]
+    number = found + wrong
+    mean = np.where(number > 0, total / np.maximum(number, 1), levels)
+    shared = (found + EXPECTED_WEIGHT * mean) / (number + EXPECTED_WEIGHT)
+    shared = shared - caution * np.sqrt(shared * (1 - shared) / (number + EXPECTED_WEIGHT + 1))
+    return np.asarray((above[0] + weight * np.maximum(shared, 0)) / (above.sum(0) + weight), np.float64)
+
+
+def for_precision(
+    counts: Counts, target: float, weight: float = PRECISION_WEIGHT, caution: float = CAUTION
+) -> Floats:
+    """Lowest threshold of every category (C,) whose :func:`precision_above` reaches ``target``; else
+    ``NEVER``.
+    """
+    check_share("min_precision", target)
+    reached = precision_above(counts, weight, caution) >= target
+    return np.where(reached.any(1), np.argmax(reached, axis=1) / counts.shape[2], NEVER)
+
+
+def expected_for_precision(probabilities: Floats, target: float) -> Floats:
+    """The same from probabilities alone, where there are no held-out labels: their mean above the threshold,
+    (C,).
+
+    Args:
+        probabilities: (N, C); entries not to be counted are nan.
+        target: share.
+    """
+    check_share("min_precision", target)
+    ranked = -np.sort(-np.where(np.isnan(probabilities), -1.0, probabilities), axis=0)
+    mean = np.cumsum(np.maximum(ranked, 0), axis=0) / np.arange(1, len(ranked) + 1)[:, None]
+    size = ((mean >= target) & (ranked >= 0)).sum(0)  # the mean falls as less probable entries join
+    lowest = (
+        np.take_along_axis(ranked, np.maximum(size - 1, 0)[None], axis=0)[0] if len(ranked) else np.zeros(0)
+    )
+    return np.where(size > 0, lowest, NEVER) if len(ranked) else np.full(probabilities.shape[1], NEVER)

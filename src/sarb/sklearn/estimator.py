@@ -1,0 +1,252 @@
+"""SarbClassifier: ``fit`` / ``predict`` / ``score`` with the manners of scikit-learn."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sarb.data.dataset import Dataset
+from sarb.errors import ConfigError
+from sarb.labelling.calibration import Calibration, calibrate
+from sarb.metrics import average_precision
+from sarb.scores import Scores
+from sarb.sklearn.inputs import InputError, labelled, pictures
+
+if TYPE_CHECKING:
+    from sarb.model import Model
+
+#: what a pickle keeps of the model; reading them runs no code
+MODEL_FILES = ("model.safetensors", "config.json")
+
+
+class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Multi-label image classifier that learns from partial labels.
+
+    X is a list or array of N pictures: paths, Pillow images, or arrays (H, W, 3) of uint8. y (N, C) says
+    present, absent or unknown: a :class:`sarb.LabelMatrix`, truth values, or codes whose meaning
+    ``encoding`` declares. Pictures in memory are trained on as they are: no copy of them is written, only
+    the feature cache, as for files.
+
+    Args:
+        method: a key of ``sarb.METHODS``; None takes the recipe's.
+        network: a key of ``sarb.NETWORKS``; None takes the recipe's.
+        backbone: a key of ``sarb.BACKBONES``; like all that follow, None takes the recipe's.
+        epochs: passes over the images.
+        batch_size: images per step.
+        lr: learning rate.
+        image_size: side of the network's input in pixels.
+        recipe: name or file of a recipe; None takes the one for this machine.
+        method_options: keyword arguments of the method, e.g. ``{"alpha": 0.5}``.
+        network_options: of the network, e.g. ``{"csrl": "sam"}``.
+        backbone_options: of the backbone, e.g. ``{"train_stages": 1}``.
+        words: GloVe-format file of word vectors.
+        options: any other setting of :class:`sarb.settings.Settings`, e.g. ``{"schedule": "cosine"}``.
+        encoding: what the codes of y mean: ``signed`` 1/-1/0, ``binary`` 1/0/NaN, ``minus_one_unknown``
+            1/0/-1 (present/absent/unknown). There is no default, since 0 and -1 mean different things in
+            different places.
+        categories: C names, for a y without names.
+        valid: share of the training images to hold out; their known labels calibrate the probabilities.
+        random_state: seed, or a NumPy RandomState to draw it from; None is the recipe's seed, the same each
+            time.
+        out: run folder to write, for one fit; None writes none.
+        verbose: talk to stderr.
+
+    Attributes:
+        model_: the :class:`sarb.Model`.
+        classes_: (C,) names of the categories, in the order of the columns of all results.
+        calibration_: the :class:`sarb.Calibration` from the held-out labels, None without ``valid``.
+
+    >>> SarbClassifier(epochs=2, encoding="binary").get_params()["epochs"]
+    2
+    """
+
+    model_: Model
+    classes_: NDArray[np.str_]
+    calibration_: Calibration | None
+
+    def __init__(
+        self,
+        method: str | None = "sarb",
+        network: str | None = "ssgrl",
+        *,
+        backbone: str | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        lr: float | None = None,
+        image_size: int | None = None,
+        recipe: str | Path | None = None,
+        method_options: Mapping[str, Any] | None = None,
+        network_options: Mapping[str, Any] | None = None,
+        backbone_options: Mapping[str, Any] | None = None,
+        words: str | Path | None = None,
+        options: Mapping[str, Any] | None = None,
+        encoding: str | None = None,
+        categories: Sequence[str] | None = None,
+        valid: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        out: str | Path | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.method = method
+        self.network = network
+        self.backbone = backbone
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.image_size = image_size
+        self.recipe = recipe
+        self.method_options = method_options
+        self.network_options = network_options
+        self.backbone_options = backbone_options
+        self.words = words
+        self.options = options
+        self.encoding = encoding
+        self.categories = categories
+        self.valid = valid
+        self.random_state = random_state
+        self.out = out
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> SarbClassifier:
+        """Train on pictures X (N) and labels y (N, C); unknown labels teach nothing by themselves.
+
+        Up to 1 % of unreadable files are skipped, as in :func:`sarb.fit`.
+        """
+        from sarb.training.loop import fit
+
+        train = labelled(X, y, self.encoding, self.categories)
+        held = None
+        if self.categories is not None and train.categories != tuple(map(str, self.categories)):
+            raise InputError(
+                f"y has the categories {train.categories}, but categories= says {self.categories}"
+            )
+        seed = self._seed()
+        if self.valid is not None:
+            train, held = train.split(self.valid, seed or 0)
+        self.model_ = fit(train, valid=held, seed=seed, progress=self.verbose, **self._settings())
+        self.classes_ = np.array(train.categories)
+        self.calibration_ = None if held is None else self._calibrate(held)
+        return self
+
+    def _settings(self) -> dict[str, Any]:
+        """Keyword arguments of :func:`sarb.fit`, besides those that ``fit`` gives itself."""
+        own = self.get_params(deep=False)
+        others = dict(self.options or {})
+        parameter = {name: name for name in own} | {"seed": "random_state", "progress": "verbose"}
+        if twice := [name for name in others if name in parameter]:
+            raise ConfigError(
+                [f"options: '{name}' has a parameter of its own, {parameter[name]}=" for name in twice]
+            )
+        different = ("options", "encoding", "categories", "valid", "random_state", "verbose")
+        return {**others, **{name: value for name, value in own.items() if name not in different}}
+
+    def _seed(self) -> int | None:
+        if self.random_state is None or isinstance(self.random_state, int | np.integer):
+            return None if self.random_state is None else int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _calibrate(self, held: Dataset) -> Calibration | None:
+        """Calibrate on the known labels of the images held out, and put the result into the run folder."""
+        from sarb.workflows.session_labels import store
+
+        if not (held.labels.positives.sum() and held.labels.negatives.sum()):
+            warnings.warn(
+                f"valid={self.valid}: the {len(held)} images held out have no known labels of both kinds; the "
+                "probabilities stay as the network gives them",
+                stacklevel=3,
+            )
+            return None
+        found = calibrate(self._scores(held), held.labels, source="known labels of the images held out")
+        if self.out is not None:
+            store(Path(self.out), found)
+        return found
+
+    def _scores(self, images: Any) -> Scores:
+        from sarb.inference.prediction import predict
+
+        return predict(self.model_, images)
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Return the network's logits (N, C). A picture that cannot be read is an error."""
+        check_is_fitted(self, "model_")
+        return self._scores(pictures(X)).logits.copy()
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability (N, C) that each category is present; calibrated if the model is."""
+        check_is_fitted(self, "model_")
+        scores = self._scores(pictures(X))
+        return scores.probabilities if self.calibration_ is None else self.calibration_(scores)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return 1 (present) or 0 (absent), (N, C): probability at least 0.5, or at least its calibrated
+        threshold.
+        """
+        probabilities = self.predict_proba(X)
+        least = (
+            0.5 if self.calibration_ is None else self.calibration_.ordered(self.classes_.tolist()).thresholds
+        )
+        return (probabilities >= least).astype(np.int64)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the mean average precision over the **known** entries of y (N, C), a fraction 0 to 1.
+
+        An unknown entry is neither a hit nor a miss. A category without a known positive is left out of the
+        mean; if there is no other, the score is nan. Columns with names are matched by name.
+        ``sarb.evaluate`` gives the same number as a percentage, ``mAP``.
+        """
+        from sarb.inference.prediction import match_categories
+
+        check_is_fitted(self, "model_")
+        data = match_categories(self.model_, labelled(X, y, self.encoding, self.classes_.tolist()))
+        found = average_precision(self._scores(data).logits, data.labels)
+        if np.isnan(found).all():
+            warnings.warn(
+                "no category has a known positive: the score is nan", UndefinedMetricWarning, stacklevel=2
+            )
+            return float("nan")
+        return float(np.nanmean(found))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.two_d_labels = tags.target_tags.multi_output = tags.classifier_tags.multi_label = (
+            True
+        )
+        tags.target_tags.single_output = tags.classifier_tags.multi_class = False
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the model as the bytes of its model folder, which outlive versions of torch and of this
+        class.
+        """
+        state = dict(super().__getstate__())
+        if "model_" in state:
+            model = state["model_"]
+            home = state["model_"].folder
+            with tempfile.TemporaryDirectory() as place:
+                folder = model.save(Path(place) / "model")
+                state["model_"] = {name: (folder / name).read_bytes() for name in MODEL_FILES}
+            model.folder = home
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "model_" in state:
+            from sarb.model import Model
+
+            with tempfile.TemporaryDirectory() as place:
+                for name in MODEL_FILES:
+                    (Path(place) / name).write_bytes(state["model_"][name])
+                state = {**state, "model_": Model.load(place)}
+            state["model_"].folder = None  # it was there for a moment only
+        super().__setstate__(state)

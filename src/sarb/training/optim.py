@@ -1,0 +1,63 @@
+"""Parameter groups, optimisers and learning-rate schedules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import nn
+
+OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+
+#: position in training 0..1, epochs -> factor of the learning rate
+SCHEDULES: dict[str, Callable[[float, int], float]] = {
+    "constant": lambda position, epochs: 1.0,
+    "step": lambda position, epochs: (
+        0.1 ** int(position * epochs / 10 + 1e-9)
+    ),  # the paper: ÷10 every 10 epochs
+    "cosine": lambda position, epochs: 0.5 * (1 + math.cos(math.pi * position)),
+    "linear": lambda position, epochs: 1 - position,
+}
+
+
+def schedule_factor(schedule: str, step: int, steps: int, epochs: int, warmup: float) -> float:
+    """Factor of the learning rate at a step; ``warmup`` epochs of linear growth come first."""
+    position = step / max(1, steps)
+    ramp = warmup / max(1, epochs)
+    growth = min(1.0, (step + 1) / (ramp * steps)) if ramp > 0 else 1.0
+    return growth * SCHEDULES[schedule](position, epochs)
+
+
+def part_of(name: str) -> str:
+    """Part a parameter of a method belongs to: a child of the network, or ``"blend"`` for what the method
+    owns.
+
+    Layers that all categories share want a smaller step than the weights of the single categories. So the
+    classifier's shared layer is a part of its own, ``"join"``, and SAM's transform goes with ``"project"``;
+    its masks are ``"sam"``.
+    """
+    pieces = name.split(".")
+    if pieces[0] != "network":
+        return "blend"
+    return {"classifier.join": "join", "sam.transform": "project"}.get(".".join(pieces[1:3]), pieces[1])
+
+
+def parameter_groups(
+    method: nn.Module, lr: float, scale: Mapping[str, float], weight_decay: float
+) -> list[dict[str, object]]:
+    """One group per part with ``lr · scale[part]``; blend coefficients have no weight decay."""
+    parts: dict[str, list[nn.Parameter]] = {}
+    for name, parameter in method.named_parameters():
+        if parameter.requires_grad:
+            parts.setdefault(part_of(name), []).append(parameter)
+    return [
+        {
+            "params": parameters,
+            "lr": lr * scale.get(part, 1.0),
+            "base_lr": lr * scale.get(part, 1.0),
+            "weight_decay": 0.0 if part == "blend" else weight_decay,
+            "part": part,
+        }
+        for part, parameters in parts.items()
+    ]

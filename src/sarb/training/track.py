@@ -1,0 +1,192 @@
+"""The rows of ``log.csv`` in other programs: TensorBoard, Weights & Biases. Nothing is imported unless asked
+for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from sarb.errors import ConfigError, SarbError, unknown_name
+from sarb.files import atomic_write
+
+Row = Mapping[str, Any]
+
+
+class Tracker(Protocol):
+    """One place where numbers go: opened with (folder, config, first step), then told (name -> number,
+    step).
+    """
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """Take numbers."""
+
+    def close(self, failed: bool) -> None:
+        """End; ``failed`` if by an error or a signal."""
+
+
+class TensorBoard:
+    """Event files in ``RUN/tensorboard``."""
+
+    mark = "tensorboard"
+    extra = "track"
+
+    def __init__(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        from torch.utils import tensorboard
+        from torch.utils.tensorboard import summary
+
+        made: Callable[..., Any] = tensorboard.SummaryWriter
+        hparams: Callable[..., Any] = summary.hparams
+        # what a killed run has written from this step on is hidden, so that a repeated epoch is there once
+        self._writer = made(folder / self.mark, purge_step=start)
+        whole = json.dumps(config, indent=2, ensure_ascii=False)
+        self._writer.add_text("config", f"```json\n{whole}\n```", start)
+        # add_hparams would open a second event file, behind which TensorBoard reads the first no more
+        head, first, self._last = hparams(_flat(config["settings"]), {"test_mAP": 0.0, "valid_mAP": 0.0})
+        self._writer.file_writer.add_summary(head)
+        self._writer.file_writer.add_summary(first)
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """One scalar per name; at once on the disk, for whoever watches."""
+        for name, value in values.items():
+            self._writer.add_scalar(name, value, step)
+        self._writer.flush()
+
+    def close(self, failed: bool) -> None:
+        """End the event file; only a run that ends well is marked as a success."""
+        if not failed:
+            self._writer.file_writer.add_summary(self._last)
+        self._writer.close()
+
+
+class WeightsAndBiases:
+    """A run of wandb; its files and its id are in ``RUN/wandb``."""
+
+    mark = "wandb/run_id.txt"
+    extra = "wandb"
+
+    def __init__(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        import wandb
+
+        file = folder / self.mark
+        again = {"id": file.read_text(encoding="utf-8").strip(), "resume": "allow"} if start else {}
+        project = {} if os.environ.get("WANDB_PROJECT") else {"project": "sarb"}
+        try:
+            self._run = wandb.init(dir=str(folder), name=folder.name, config=dict(config), **project, **again)
+        except Exception as error:  # it has a class for every failure
+            reason = " ".join(str(error).split())[:200]
+            raise SarbError(
+                f"wandb cannot start ({reason}); 'wandb login', or set WANDB_MODE=offline"
+            ) from error
+        with atomic_write(file) as opened:
+            opened.write(self._run.id + "\n")
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """One point of every curve."""
+        self._run.log(dict(values), step=step)
+
+    def close(self, failed: bool) -> None:
+        """Send what is left."""
+        self._run.finish(exit_code=int(failed))
+
+
+#: name of ``--track``, which is also that of the package -> class
+TRACKERS: dict[str, type[TensorBoard] | type[WeightsAndBiases]] = {
+    "tensorboard": TensorBoard,
+    "wandb": WeightsAndBiases,
+}
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """``{"lr": 1, "method_options": {"alpha": 0.5}}`` -> ``{"lr": 1, "method_options.alpha": 0.5}``; None as
+    text.
+    """
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{prefix}{key}.")
+        else:
+            found[prefix + key] = value if isinstance(value, bool | int | float | str) else json.dumps(value)
+    return found
+
+
+class Trackers:
+    """All that were asked for, none is fine. A context: the outermost ``with`` closes them.
+
+    Args:
+        names: keys of ``TRACKERS``.
+        folder: the run folder.
+
+    Raises:
+        ConfigError: an unknown name, a package that is not installed, or no folder; before anything is done.
+    """
+
+    def __init__(self, names: str | Sequence[str] | None, folder: Path | None) -> None:
+        chosen = [names] if isinstance(names, str) else list(dict.fromkeys(names or []))
+        problems = track_problems(chosen)
+        if chosen and folder is None:
+            problems.append("track needs a run folder: give out=DIR (--out DIR)")
+        if problems:
+            raise ConfigError(problems)
+        self._kinds = [TRACKERS[name] for name in chosen]
+        self._folder = folder
+        self._depth = 0
+        self._done = 0
+        self._open: list[tuple[Tracker, int]] = []  # and the first epoch it lacks
+
+    @classmethod
+    def of(cls, track: str | Sequence[str] | Trackers | None, folder: Path | None) -> Trackers:
+        """Trackers as they are, or made from names."""
+        return track if isinstance(track, Trackers) else cls(track, folder)
+
+    def open(self, config: Mapping[str, Any], rows: Sequence[Row], writing: bool = True) -> None:
+        """Begin, or go on after ``rows``; a tracker that was not there for the first epochs is told them now.
+
+        Args:
+            config: content of ``config.json``.
+            rows: of the epochs that are done.
+            writing: whether this is the main process; the others stay silent.
+        """
+        for kind in self._kinds if writing else ():
+            assert self._folder is not None
+            start = len(rows) if (self._folder / kind.mark).exists() else 0
+            self._open.append((kind(self._folder, config, start), start))
+        self.log(rows)
+
+    def log(self, rows: Sequence[Row]) -> None:
+        """Pass on the rows of ``log.csv``, of which each is told once."""
+        for tracker, start in self._open:
+            for row in rows[max(start, self._done) :]:
+                tracker.log(_numbers(row), int(row["epoch"]))
+        self._done = len(rows)
+
+    def test(self, metrics: Row) -> None:
+        """Pass on the final metrics as ``test_…``, at the step after the last epoch."""
+        for tracker, _ in self._open:
+            tracker.log({f"test_{name}": value for name, value in _numbers(metrics).items()}, self._done)
+
+    def __enter__(self) -> Trackers:
+        self._depth += 1
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._depth -= 1
+        while self._depth == 0 and self._open:
+            self._open.pop()[0].close(failed=kind is not None)
+
+
+def _numbers(row: Row) -> dict[str, float]:
+    return {name: value for name, value in row.items() if isinstance(value, int | float)}
+
+
+def track_problems(names: Sequence[str]) -> list[str]:
+    """What is wrong with names of trackers, one line each."""
+    wrong = [unknown_name("tracker", name, TRACKERS) for name in names if name not in TRACKERS]
+    missing = [name for name in names if name in TRACKERS and find_spec(name) is None]
+    return wrong + [
+        f'track: {name} is not installed: pip install "sarb[{TRACKERS[name].extra}]"' for name in missing
+    ]

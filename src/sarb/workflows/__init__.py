@@ -1,0 +1,1 @@
+"""What the sub-commands do, from source to folder."""

@@ -1,0 +1,180 @@
+"""Files of the feature cache: damage is found, one process builds, nothing is left behind."""
+
+import json
+import subprocess
+import sys
+import time
+import zlib
+
+import numpy as np
+import pytest
+
+from sarb.batches import cache_files
+from sarb.batches.cache_files import cache_note, checksum, only_builder, open_features, put_in_place
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+@pytest.fixture
+def array():
+    return np.random.default_rng(0).normal(size=(6, 3, 2, 2)).astype(np.float16)
+
+
+@pytest.fixture
+def file(tmp_path, array):
+    """A finished file with its record; image 4 could not be read."""
+    np.save(tmp_path / "partial.npy", array)
+    put_in_place(tmp_path / "partial.npy", tmp_path / "key.npy", {4: "bad.jpg: broken"})
+    return tmp_path / "key.npy"
+
+
+def test_what_was_put_in_place_is_found_again(file, array, said):
+    found = open_features(file, 6, said.append)
+    assert (
+        np.array_equal(found.activations, array) and found.unreadable == {4: "bad.jpg: broken"} and said == []
+    )
+    assert sorted(path.name for path in file.parent.iterdir()) == ["key.json", "key.npy"]
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 24])
+def test_the_checksum_is_that_of_the_whole_file(monkeypatch, file, block):
+    monkeypatch.setattr(cache_files, "BLOCK", block)
+    assert checksum(file) == zlib.crc32(file.read_bytes())
+
+
+def test_no_file_is_no_damage(tmp_path, said):
+    assert open_features(tmp_path / "none.npy", 6, said.append) is None and said == []
+
+
+@pytest.mark.parametrize("position", [0, 60, 130, -1])
+def test_a_single_wrong_bit_is_found_and_said(file, said, position):
+    content = bytearray(file.read_bytes())
+    content[position] ^= 1
+    file.write_bytes(content)
+    assert open_features(file, 6, said.append) is None
+    assert len(said) == 1 and str(file) in said[0] and "damaged" in said[0]
+
+
+@pytest.mark.parametrize("length", [0, 5, 128, 200])
+def test_a_truncated_file_is_not_used(file, said, length):
+    file.write_bytes(file.read_bytes()[:length])
+    assert open_features(file, 6, said.append) is None and "damaged" in said[0]
+
+
+@pytest.mark.parametrize("length", [0, 5, 128, 200])
+def test_a_truncated_file_of_old_is_not_adopted(file, said, length):
+    file.with_suffix(".json").unlink()
+    file.write_bytes(file.read_bytes()[:length])
+    assert open_features(file, 6, said.append) is None and "damaged" in said[0]
+    assert not file.with_suffix(".json").exists()
+
+
+def test_a_file_of_another_number_of_images_is_not_used(file, said):
+    assert open_features(file, 7, said.append) is None and "expected 7 maps" in said[0]
+
+
+@pytest.mark.parametrize("record", ["{", '{"crc32": 5}', '{"crc32": "x", "unreadable": []}', "null", "7"])
+def test_a_broken_record_is_damage(file, said, record):
+    file.with_suffix(".json").write_text(record)
+    assert open_features(file, 6, said.append) is None and "damaged" in said[0]
+
+
+@pytest.mark.parametrize("record", [None, [], [[3, "c.jpg: broken"]]])
+def test_a_file_without_a_checksum_is_adopted_once(file, said, array, record):
+    place = file.with_suffix(".json")
+    place.unlink() if record is None else place.write_text(json.dumps(record))
+    found = open_features(file, 6, said.append)
+    assert np.array_equal(found.activations, array) and said == []
+    assert found.unreadable == dict(record or []) == open_features(file, 6, said.append).unreadable
+    assert json.loads(place.read_text())["crc32"] == zlib.crc32(file.read_bytes())
+    file.write_bytes(file.read_bytes()[:-1] + b"\x00")
+    assert open_features(file, 6, said.append) is None
+
+
+def test_a_new_record_does_not_make_an_old_file_good(monkeypatch, file, said, array):
+    """Killed between record and file: what is there does not fit, and is computed again."""
+    np.save(file.parent / "partial.npy", array + 1)
+    monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(cache_files, "write_json", lambda path, value: path.write_text(json.dumps(value)))
+    with pytest.raises(KeyboardInterrupt):
+        put_in_place(file.parent / "partial.npy", file, {})
+    assert open_features(file, 6, said.append) is None
+
+
+# one builder
+
+
+def test_the_unfinished_file_goes_with_its_builder(tmp_path, said):
+    with pytest.raises(KeyboardInterrupt), only_builder(tmp_path / "key.npy", said.append) as partial:
+        assert partial.exists() and partial.suffix != ".npy"
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == [] and said == []
+
+
+def test_what_a_killed_process_has_left_is_taken_over(tmp_path, said):
+    (tmp_path / ".key.npy.partial").write_bytes(b"half")
+    with only_builder(tmp_path / "key.npy", said.append) as partial:
+        partial.write_bytes(b"whole")
+        partial.replace(tmp_path / "key.npy")
+    assert [path.name for path in tmp_path.iterdir()] == ["key.npy"] and (
+        tmp_path / "key.npy"
+    ).read_bytes() == b"whole"
+
+
+BUILDER = """
+import sys, time
+from pathlib import Path
+from sarb.batches.cache_files import only_builder
+file, trace = Path(sys.argv[1]), Path(sys.argv[2])
+def say(line):
+    with trace.open("a") as out: out.write("waits\\n")
+with only_builder(file, say) as partial:
+    if not file.exists():
+        with trace.open("a") as out: out.write("begin\\n")
+        time.sleep(float(sys.argv[3]))
+        partial.write_bytes(b"x" * 1000)
+        with trace.open("a") as out: out.write("end\\n")
+        if sys.argv[4] == "finish":
+            partial.replace(file)
+"""
+
+
+def _start(*words):
+    return subprocess.Popen([sys.executable, "-c", BUILDER, *map(str, words)])
+
+
+@pytest.mark.parametrize("end", ["finish", "fail"])
+def test_processes_build_one_after_the_other(tmp_path, end):
+    file, trace = tmp_path / "cache" / "key.npy", tmp_path / "trace"
+    file.parent.mkdir()
+    processes = [_start(file, trace, 0.2, end) for _ in range(4)]
+    assert [process.wait(60) for process in processes] == [0] * 4
+    steps = [line for line in trace.read_text().split() if line != "waits"]
+    assert steps == ["begin", "end"] * (1 if end == "finish" else 4)
+    assert [path.name for path in file.parent.iterdir()] == (["key.npy"] if end == "finish" else [])
+
+
+def test_a_killed_builder_leaves_nothing_that_is_used_and_no_lock(tmp_path):
+    file, trace = tmp_path / "key.npy", tmp_path / "trace"
+    killed = _start(file, trace, 60, "finish")
+    while not trace.exists():
+        assert killed.poll() is None
+        time.sleep(0.02)
+    waiting = _start(file, trace, 0, "finish")
+    while "waits" not in trace.read_text():
+        assert waiting.poll() is None
+        time.sleep(0.02)
+    killed.kill()
+    killed.wait()
+    assert waiting.wait(60) == 0
+    assert trace.read_text().split() == ["begin", "waits", "begin", "end"] and file.stat().st_size == 1000
+
+
+def test_the_note_says_views_and_size():
+    assert cache_note(0, 588_000_000) == "one cached plain view per image; the cache takes 588 MB"
+    assert cache_note(1, 2_000_000) == "1 cached augmented view per image; the cache takes 2 MB"
+    assert cache_note(4, 2_940_000_000) == "4 cached augmented views per image; the cache takes 2,940 MB"
+    assert cache_note(0, 0) == "one cached plain view per image"

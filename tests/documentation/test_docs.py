@@ -1,0 +1,131 @@
+"""What the pages in docs/ show is executed, and what their tables state is compared with the code."""
+
+import ast
+import dataclasses
+import inspect
+import re
+import sys
+
+import pytest
+
+import sarb
+from sarb.registry import find
+from tests.documentation.tools import ROOT, blocks, commands, hurry, parse, run
+
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+
+
+def table(page, head):
+    """Rows (cells) of the table whose header starts with ``head``."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"| {head} |"))
+    rows = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    return rows
+
+
+def stated(rows, name=0, default=1):
+    return {row[name].strip("`"): ast.literal_eval(row[default].strip("`")) for row in rows}
+
+
+def keywords(made):
+    parameters = inspect.signature(made).parameters.values()
+    return {entry.name: entry.default for entry in parameters if entry.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+@pytest.mark.parametrize("method", sorted(sarb.METHODS))
+def test_a_method_page_has_the_options_and_defaults_of_the_code(method):
+    made = find("method", sarb.METHODS, method)
+    assert stated(table(DOCS / "methods" / f"{method}.md", "option")) == keywords(made)
+
+
+def test_settings_and_their_defaults():
+    from sarb.settings import Settings
+
+    plain = {field.name: field.default for field in dataclasses.fields(Settings)}
+    expected = {name: value for name, value in plain.items() if value is not dataclasses.MISSING}
+    assert stated(table(DOCS / "recipes.md", "setting")) == expected
+
+
+def test_options_of_networks_and_backbones():
+    from sarb.networks import create_backbone
+
+    rows = table(DOCS / "recipes.md", "of")
+    for network in sarb.NETWORKS:
+        mine = [row for row in rows if row[0] == f"`{network}`"]
+        assert stated(mine, 1, 2) == keywords(find("network", sarb.NETWORKS, network))
+    shared = [row for row in rows if row[0] == "any backbone"]
+    signature = inspect.signature(create_backbone).parameters
+    assert stated(shared, 1, 2) == {name: signature[name].default for name in signature if name != "name"}
+
+
+def test_recipes_are_all_listed():
+    from sarb.settings import recipe_names
+
+    assert sorted(row[0].strip("`") for row in table(DOCS / "recipes.md", "recipe")) == recipe_names()
+
+
+def test_the_recipe_of_the_page_can_be_read(tmp_path):
+    from sarb.settings import read_recipe, resolve
+
+    (shown,) = [block for block in blocks(DOCS / "recipes.md") if block.language == "toml"]
+    file = tmp_path / "mine.toml"
+    file.write_text(shown.text, encoding="utf-8")
+    settings = resolve(file)
+    assert (settings.epochs, settings.method_options, settings.lr_scale["blend"]) == (15, {"start": 3}, 0.1)
+    assert resolve(file, network="pooled", method="partial_bce").epochs == 12
+    sections = {name.rpartition(".")[0] or name for name in re.findall(r"^\[(.+)\]", shown.text, re.M)}
+    assert sections == {*read_recipe(file)} == {"train", "backbone", "network", "method", "lr", "data"}
+
+
+def test_commands_of_the_recipes_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    hurry(monkeypatch)
+    for block in blocks(DOCS / "recipes.md"):
+        for words, _ in commands(block) if block.language == "console" else ():
+            assert parse(words)
+            if block.mark is None:
+                assert run(words, monkeypatch) == 0, capsys.readouterr().err
+
+
+def test_add_a_method(tmp_path, monkeypatch):
+    import sarb.methods
+
+    hurry(monkeypatch)
+    source, line, use = [
+        block.text for block in blocks(DOCS / "add-a-method.md") if block.language == "python"
+    ]
+    (tmp_path / "assume_negative.py").write_text(source, encoding="utf-8")
+    monkeypatch.setattr(sarb.methods, "__path__", [*sarb.methods.__path__, str(tmp_path)])
+    for name, target in ast.literal_eval("{" + line + "}").items():
+        monkeypatch.setitem(sarb.METHODS, name, target)
+    monkeypatch.chdir(tmp_path)
+    try:
+        exec(compile(use, "add-a-method.md", "exec"), {})
+    finally:
+        sys.modules.pop("sarb.methods.assume_negative", None)
+    head, row = (tmp_path / "runs/assume/log.csv").read_text(encoding="utf-8").splitlines()
+    logged = dict(zip(head.split(","), row.split(","), strict=True))
+    assert float(logged["loss_assumed"]) > 0
+    labels = sarb.LabelMatrix.load(tmp_path / "runs/assume/labels.npz")
+    assert int(logged["completed_assumed"]) == (labels.values == 0).sum()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    places = [place for place in re.findall(r"\]\(([^)#]+)", text) if "://" not in place]
+    assert [place for place in places if not (page.parent / place).exists()] == []
+
+
+def test_files_named_by_the_architecture_exist():
+    for row in table(DOCS / "architecture.md", "place"):
+        folder = ""
+        for name in re.findall(r"`([^`]+)`", row[0]):
+            folder = name.rpartition("/")[0] if "/" in name else folder
+            place = name if "/" in name or not folder else f"{folder}/{name}"
+            assert [*(ROOT / "src/sarb").glob(place.rstrip("/"))], place

@@ -1,0 +1,93 @@
+import importlib
+
+import numpy as np
+import pytest
+
+import sarb
+import sarb.labelling.folds
+from sarb.errors import ConfigError, DataError
+from sarb.files import write_json
+from sarb.labelling.folds import fold_numbers, on_scale, out_of_fold, run_options, without
+from tests.labelling.made_scores import make
+
+
+def test_parts_are_even_in_every_category_and_kind():
+    _, labels, _, _ = make(100, [1.0, 0.3, 2.0], [0.0, -4.0, 0.0], known=0.4)
+    part = fold_numbers(labels, 3)
+    for column in range(3):
+        for code in (-1, 0, 1):
+            sizes = np.bincount(part[labels.values[:, column] == code, column], minlength=3)
+            assert sizes.max() - sizes.min() <= 1
+    assert np.array_equal(part, fold_numbers(labels, 3)) and not np.array_equal(
+        part, fold_numbers(labels, 3, seed=1)
+    )
+    with pytest.raises(ConfigError, match="at least 2"):
+        fold_numbers(labels, 1)
+
+
+def test_a_label_is_scored_by_the_model_that_has_not_seen_it(squares_data, monkeypatch, tmp_path, capsys):
+    """A pretended model whose logits are its number, and that remembers which labels it was trained on."""
+    from sarb.data.dataset import Dataset
+
+    train, seen = squares_data.train.hide(0.5, 0), []
+
+    def fit(dataset, **options):
+        seen.append(dataset.labels.values.copy())
+        return len(seen) - 1
+
+    def predict(model, dataset, **options):
+        assert isinstance(dataset, Dataset)
+        return sarb.Scores(np.full(dataset.labels.shape, model), dataset.categories, dataset.labels.paths)
+
+    monkeypatch.setattr(importlib.import_module("sarb.training.loop"), "fit", fit)
+    monkeypatch.setattr(importlib.import_module("sarb.inference.prediction"), "predict", predict)
+    scores = out_of_fold(train, 3, out=tmp_path, progress=False)
+    assert len(seen) == 3
+    for row, column in np.argwhere(train.labels.known):
+        trained = [values[row, column] != 0 for values in seen]
+        assert trained.count(False) == 1 and trained.index(False) == scores.logits[row, column]
+    assert scores.paths == train.labels.paths and not np.isnan(scores.logits).any()
+    assert capsys.readouterr().err == ""
+    out_of_fold(train, 2)
+    assert capsys.readouterr().err.splitlines() == ["part 1 of 2", "part 2 of 2"]
+    del seen[3:]
+    again = out_of_fold(train, 3, out=tmp_path, progress=False)
+    assert len(seen) == 3 and again == scores
+
+
+def test_without():
+    _, labels, _, _ = make(5, [1.0], [0.0])
+    hidden = np.array([[True], [False], [True], [False], [False]])
+    assert without(labels, hidden).values[:, 0].tolist() == [
+        0,
+        *labels.values[1:2, 0],
+        0,
+        *labels.values[3:, 0],
+    ]
+
+
+def test_the_module_is_light():
+    assert "torch" not in vars(sarb.labelling.folds)
+
+
+def test_on_the_scale_of_the_final_model():
+    scores, labels, _, _ = make(200, [1.0, 1.0, 1.0], [0.0, 0.0, 0.0], known=0.5)
+    labels = sarb.LabelMatrix(np.where(np.arange(3) == 2, 1, labels.values), labels.categories, labels.paths)
+    final = sarb.Scores(3 * scores.logits - 2, scores.categories, scores.paths)
+    found = on_scale(scores, final, labels).logits
+    np.testing.assert_allclose(found[:, :2], final.logits[:, :2], atol=1e-4)
+    assert np.array_equal(
+        found[:, 2], scores.logits[:, 2]
+    )  # every label is known, so there is nothing to compare
+    with pytest.raises(DataError, match="same images"):
+        on_scale(scores, final.take([0, 1]), labels)
+
+
+def test_a_part_trains_as_long_as_the_run(tmp_path):
+    # 48 images in steps of 64: 5 epochs have grown to their most, 100, and must not grow again
+    write_json(
+        tmp_path / "config.json",
+        {"settings": {"epochs": 100, "min_steps": 360, "patience": 3}, "cached": True},
+    )
+    found = run_options(tmp_path, tmp_path / "parts")
+    assert (found["epochs"], found["min_steps"], found["patience"], found["cache"]) == (100, 0, None, True)

@@ -1,0 +1,223 @@
+"""The page of a run: self-contained, safe, complete, and honest about what is missing."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from sarb.errors import SarbError
+from sarb.labels import LabelMatrix
+from sarb.report import write_report
+from tests.report.conftest import fill_run
+
+HEADINGS = [
+    "Decisions",
+    "What was trained",
+    "How it learned",
+    "Category by category",
+    "Precision and recall",
+    "Can the probabilities be trusted?",
+    "What appears together",
+    "Sample predictions",
+    "What the numbers mean",
+    "Full configuration",
+]
+PICTURES = {
+    "loss",
+    "validation",
+    "alpha_beta",
+    "completed",
+    "per_category_ap",
+    "precision_recall",
+    "cooccurrence",
+    "samples",
+}
+
+
+class Page(HTMLParser):
+    """Collects tags, attributes and text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.open, self.text, self.headings = [], [], [], "", []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, key, value) for key, value in attrs]
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if "script" not in self.open and "style" not in self.open:
+            self.text += data
+        if self.open and self.open[-1] == "h2":
+            self.headings.append(data)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = fill_run(tmp_path_factory.mktemp("runs") / "my <run>")
+    return folder, write_report(folder).read_text(encoding="utf-8")
+
+
+def test_page_and_pictures_are_written(written):
+    folder, text = written
+    assert {path.stem for path in (folder / "plots").glob("*.png")} == PICTURES
+    assert Page(text).headings == HEADINGS
+    assert len(text) < 3_000_000
+
+
+def test_self_contained(written):
+    page = Page(written[1])
+    for tag, key, value in page.attributes:
+        if key in ("src", "srcset"):
+            assert value.startswith("data:image/"), (tag, key)
+        if key == "href":
+            assert value.startswith("#"), value
+    assert "link" not in page.tags and "iframe" not in page.tags
+    outside = re.sub(r"data:image/[^\"]*", "", written[1])
+    assert (
+        "http://" not in outside
+        and "https://" not in outside
+        and "@import" not in outside
+        and "url(" not in outside
+    )
+
+
+def test_user_text_is_escaped(written):
+    page = Page(written[1])
+    assert page.tags.count("script") == 1 and "run" not in page.tags and "demo" not in page.tags
+    assert (
+        "<script>alert(1)</script>" in page.text and "a & \"b\" 'c'" in page.text and "my <run>" in page.text
+    )
+    assert any(key == "alt" and value.startswith("photo <") for _, key, value in page.attributes)
+
+
+def test_numbers_are_those_of_metrics_json(written):
+    folder, text = written
+    stored = json.loads((folder / "metrics.json").read_text())
+    cards = dict(re.findall(r'<span class="label">([^<]*)</span><span class="value">([^<]*)</span>', text))
+    assert cards["mAP"] == f"{stored['mAP']:.1f}" and cards["OF1"] == f"{stored['OF1']:.1f}"
+    assert (
+        cards["mAP interpolated"] == f"{stored['mAP_interpolated']:.1f}"
+        and cards["CF1"] == f"{stored['CF1']:.1f}"
+    )
+    share = LabelMatrix.load(
+        folder / "labels.npz"
+    ).known_share  # of labels that were not all known before hiding
+    assert share < 0.6 and cards["Known labels"] == f"{100 * share:.3g} %"
+    assert f"Trained with {100 * share:.3g} % of the labels" in text and "60 % asked for" in text
+    values = set(re.findall(r'data-value="([^"]*)"', text))
+    for name in ("OP", "OR", "CP", "CR", "OF1_top3", "CF1_top3_raw"):
+        assert repr(stored[name]) in values
+    for row in stored["per_category"]:
+        assert row["AP"] is None or repr(row["AP"]) in values
+
+
+def test_settings_command_time_and_versions(written):
+    text = Page(written[1]).text
+    for part in ("ssgrl", "tiny", "1 min 32 s", "sarb train --data '<demo>' --known 0.6", "2.13.0"):
+        assert part in text, part
+    assert '"graph_smoothing": 0' in text and "(smoothing 0)" in text
+    assert "1 category without a known positive" in text
+
+
+def test_both_colour_schemes_and_print(written):
+    text = written[1]
+    assert text.count('media="screen and (prefers-color-scheme: dark)"') == 7
+    assert "@media print" in text and "@media (max-width" in text
+
+
+@pytest.mark.parametrize(
+    ("gone", "sentence"),
+    [
+        ("log.csv", "There is no log.csv"),
+        ("scores.npz", "scores.npz and test_labels.npz are not both"),
+        ("test_labels.npz", "scores.npz and test_labels.npz are not both"),
+        ("labels.npz", "There is no labels.npz"),
+        ("config.json", "There is no config.json"),
+        ("steps.csv", "What the numbers mean"),
+        ("pictures", "no longer where they were"),
+    ],
+)
+def test_a_missing_file_is_a_sentence(run, gone, sentence, no_pictures):
+    target = run / gone
+    if target.is_dir():
+        target.rename(run / "elsewhere")
+    else:
+        target.unlink()
+    text = Page(write_report(run).read_text()).text
+    assert sentence in text
+    assert "mAP" in text and "Category by category" in text
+
+
+def test_without_metrics_they_are_measured_again_from_the_scores(run, no_pictures):
+    stored = json.loads((run / "metrics.json").read_text())
+    (run / "metrics.json").unlink()
+    assert f'<span class="value">{stored["mAP"]:.1f}</span>' in write_report(run).read_text()
+    (run / "scores.npz").unlink()
+    assert "has not been evaluated yet" in write_report(run).read_text()
+
+
+def test_without_scores_the_rows_of_metrics_json_are_shown(run, no_pictures):
+    (run / "scores.npz").unlink()
+    text = Page(write_report(run).read_text()).text
+    assert "US$ or CA$" in text
+
+
+def test_the_best_epoch_is_shown_beside_the_last(run, no_pictures):
+    stored = json.loads((run / "metrics.json").read_text())
+    stored["best"] = {"mAP": 98.76, "mAP_interpolated": None, "OF1": 1.0}
+    (run / "metrics.json").write_text(json.dumps(stored))
+    text = Page(write_report(run).read_text()).text
+    assert "best on the validation images" in text and "98.8" in text
+
+
+@pytest.mark.parametrize("count", [1, 90])
+def test_one_category_and_many(tmp_path, count, no_pictures):
+    text = write_report(fill_run(tmp_path / "run", count, with_pictures=False)).read_text()
+    assert len(text) < 3_000_000
+    assert ("a single category" in text) == (count == 1)
+    assert ("too many to name" in text) == (count == 90)
+
+
+def test_what_is_no_run_folder_is_one_clear_error(tmp_path, run):
+    with pytest.raises(SarbError, match="no such folder"):
+        write_report(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SarbError, match=r"holds none of config\.json"):
+        write_report(tmp_path / "empty")
+    (run / "scores.npz").write_bytes(b"PK\x03\x04 broken")
+    with pytest.raises(SarbError, match=r"scores\.npz: cannot read"):
+        write_report(run)
+
+
+def test_the_known_share_is_the_true_one(run, no_pictures):
+    """A table with gaps of its own, of which nothing was hidden."""
+    config = json.loads((run / "config.json").read_text())
+    config["data"] |= {"known": 1.0, "known_share": 0.72}
+    (run / "config.json").write_text(json.dumps(config))
+    share = LabelMatrix.load(run / "labels.npz").known_share
+    assert f"Trained with {100 * share:.3g} % of the labels" in write_report(run).read_text()
+    assert "asked for" not in write_report(run).read_text()
+    (run / "labels.npz").unlink()
+    assert "Trained with 72 % of the labels" in write_report(run).read_text()
+
+
+def test_few_positives_are_a_caution(run, no_pictures):
+    positives = int(LabelMatrix.load(run / "test_labels.npz").positives.sum())
+    text = write_report(run).read_text()
+    assert (f"rough: only {positives} known positives in the images tested" in text) == (positives < 100)
+    metrics = json.loads((run / "metrics.json").read_text())
+    for name in ("scores.npz", "test_labels.npz"):
+        (run / name).unlink()
+    for row in metrics["per_category"]:
+        row["positives"] = 3
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    few = 3 * len(metrics["per_category"])
+    assert f"rough: only {few} known positives in the images tested" in write_report(run).read_text()
