@@ -1,5 +1,6 @@
 """Files are written whole or not at all."""
 
+import csv
 import json
 import os
 import stat
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sarb.files import atomic_write, cache_dir, near_path, read_json, write_json
+from sarb.files import atomic_write, cache_dir, near_path, read_json, write_json, write_rows
 
 
 @pytest.fixture
@@ -105,3 +106,15 @@ def test_the_near_path(monkeypatch, tmp_path):
     assert near_path(tmp_path / "photos" / "labels.csv" / "x") is None
     monkeypatch.chdir(tmp_path)
     assert near_path(Path("Photos/labels.csv")) == Path("photos/labels.csv")
+
+
+def test_the_header_is_the_union_of_the_keys_in_order(tmp_path):
+    write_rows(tmp_path / "log.csv", [{"epoch": 0, "loss": 0.5}, {"epoch": 1, "alpha": 0.4, "loss": 0.25}])
+    assert (tmp_path / "log.csv").read_bytes() == b"epoch,loss,alpha\r\n0,0.5,\r\n1,0.25,0.4\r\n"
+    with (tmp_path / "log.csv").open(newline="") as file:
+        assert next(csv.DictReader(file)) == {"epoch": "0", "loss": "0.5", "alpha": ""}
+
+
+def test_no_rows_make_no_trouble(tmp_path):
+    write_rows(tmp_path / "log.csv", [])
+    assert (tmp_path / "log.csv").read_text().strip() == ""

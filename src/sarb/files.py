@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -44,6 +45,15 @@ def write_json(path: str | Path, value: Any) -> None:
 def read_json(path: str | Path) -> Any:
     """Read a JSON file."""
     return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write dictionaries as CSV; the header is the union of their keys in order of appearance."""
+    header = list(dict.fromkeys(key for row in rows for key in row))
+    with atomic_write(path) as file:
+        writer = csv.DictWriter(file, header, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def near_path(path: Path) -> Path | None:

@@ -24,6 +24,7 @@ class Scores:
         logits: (N, C); stored as float32 and read-only. Probability 0.5 is logit 0.
         categories: C distinct names.
         paths: N image paths as the user wrote them; generated ``"0"``, ``"1"`` … when left out.
+        skipped: (path, reason) of images that could not be read and so have no row here.
 
     >>> Scores([[0.0, 2.0]], ["cat", "dog"], ["a.jpg"]).top(1)
     [[('dog', 0.8807970779778823)]]
@@ -32,9 +33,14 @@ class Scores:
     logits: NDArray[np.float32]
     categories: tuple[str, ...]
     paths: tuple[str, ...] = field(default=())
+    skipped: tuple[tuple[str, str], ...] = field(default=())
 
     def __init__(
-        self, logits: ArrayLike, categories: Sequence[str], paths: Sequence[str | Path] | None = None
+        self,
+        logits: ArrayLike,
+        categories: Sequence[str],
+        paths: Sequence[str | Path] | None = None,
+        skipped: Sequence[tuple[str, str]] = (),
     ) -> None:
         array = np.asarray(logits, np.float32).view()
         names, places = checked_names("scores", array, categories, paths)
@@ -42,6 +48,7 @@ class Scores:
         object.__setattr__(self, "logits", array)
         object.__setattr__(self, "categories", names)
         object.__setattr__(self, "paths", places)
+        object.__setattr__(self, "skipped", tuple(skipped))
 
     @property
     def probabilities(self) -> NDArray[np.float64]:

@@ -18,6 +18,8 @@ RECIPES = Path(__file__).parent / "recipes"
 #: parts of a method with a learning rate of their own: children of the network, the layer of the classifier
 #: that all categories share ("join"), and the coefficients α and β ("blend")
 PARTS = ("backbone", "project", "words", "sd", "sam", "graph", "weight_graph", "join", "classifier", "blend")
+#: a recipe by name or file, its content (an empty one sets nothing), or None for the recipe of this machine
+Recipe = str | Path | Mapping[str, Any] | None
 SECTIONS = ("train", "method", "network", "backbone", "lr", "data")
 CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": ("adam", "adamw"),
@@ -116,10 +118,12 @@ class Settings:
         }
 
 
-def read_recipe(recipe: str | Path | None) -> dict[str, dict[str, Any]]:
+def read_recipe(recipe: Recipe) -> dict[str, Any]:
     """Read a recipe by name or file; None is the one for this machine (``small`` without a GPU, else
     ``gpu``).
     """
+    if isinstance(recipe, Mapping):
+        return dict(recipe)
     if recipe is None:
         recipe = "gpu" if _has_gpu() else "small"
     file = Path(recipe)
@@ -170,7 +174,7 @@ def section(content: Mapping[str, Any], name: str, chosen: str, owner: str | Non
     return {**(plain if owner in (None, chosen) else {}), **(own if isinstance(own, dict) else {})}
 
 
-def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
+def resolve(recipe: Recipe = None, **given: Any) -> Settings:
     """Merge a recipe with what was given (None means: not said), check everything, raise all errors at
     once.
     """

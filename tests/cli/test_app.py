@@ -236,12 +236,12 @@ def test_several_mistakes_are_reported_together(
 def test_a_bug_of_ours_exits_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import sarb.workflows.session
+    import sarb.workflows.listing
 
     def broken(what: str) -> dict[str, str]:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(sarb.workflows.session, "listing", broken)
+    monkeypatch.setattr(sarb.workflows.listing, "listing", broken)
     assert run(monkeypatch, "list", "rows") == 1
     assert "a bug of ours" in capsys.readouterr().err
 
@@ -338,12 +338,12 @@ def test_the_recorded_command_repeats_the_run(
 def test_ctrl_c_exits_with_130_and_says_what_is_saved(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import sarb.workflows.session
+    import sarb.workflows.listing
 
     def interrupted(what: str) -> dict[str, str]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sarb.workflows.session, "listing", interrupted)
+    monkeypatch.setattr(sarb.workflows.listing, "listing", interrupted)
     assert run(monkeypatch, "list", "rows") == 130
     assert "interrupted; the last finished epoch is saved" in capsys.readouterr().err
 
@@ -352,7 +352,7 @@ def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Pat
     command = [
         sys.executable,
         "-m",
-        "sarb.cli.app",
+        "sarb.cli",
         "train",
         "--data",
         str(squares / "labels.csv"),

@@ -18,7 +18,7 @@ import sarb
 from sarb.errors import ConfigError, SarbError
 from sarb.inference.hub import hub_id, push_to_hub
 from sarb.model import Model
-from sarb.workflows.session import train_session
+from sarb.workflows.training import train_session
 from tests.documentation.tools import FAST
 from tests.test_model import make
 

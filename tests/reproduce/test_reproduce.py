@@ -128,7 +128,7 @@ def test_two_processes_and_a_resumed_run_give_the_numbers_of_one(whole, plan_of,
         "0.5,0.9",
         "--no-full",
     ]
-    command = [sys.executable, "-m", "sarb.cli.app", *map(str, words), "--jobs", "2", "--out", str(out)]
+    command = [sys.executable, "-m", "sarb.cli", *map(str, words), "--jobs", "2", "--out", str(out)]
     grid = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 120
@@ -150,7 +150,7 @@ def test_a_cell_that_was_stopped_between_epochs_goes_on(whole, plan_of, tmp_path
     from sarb.reproduce.cells import run_cell
 
     plan, cell = plan_of(tmp_path / "half"), Cell("Ours", 0.5, 0)
-    epochs, fit = [], sarb.training.loop._Training._epoch
+    epochs, fit = [], sarb.training.loop.Training._epoch
 
     def stop_in_third(self, epoch):
         epochs.append(epoch)
@@ -158,8 +158,8 @@ def test_a_cell_that_was_stopped_between_epochs_goes_on(whole, plan_of, tmp_path
             raise KeyboardInterrupt
         return fit(self, epoch)
 
-    monkeypatch.setattr("sarb.training.loop._Training._epoch", stop_in_third)
-    monkeypatch.setattr("sarb.workflows.session.write_report", lambda folder: folder)
+    monkeypatch.setattr("sarb.training.loop.Training._epoch", stop_in_third)
+    monkeypatch.setattr("sarb.workflows.training.write_report", lambda folder: folder)
     with pytest.raises(KeyboardInterrupt):
         run_cell(plan, cell, "data")
     line = run_cell(plan, cell, "data")
@@ -211,7 +211,7 @@ def test_ctrl_c_ends_with_130_and_keeps_what_is_done(squares, tmp_path):
         signal.signal, signal.SIGINT, signal.SIG_DFL
     )  # a suite in the background ignores the signal
     grid = subprocess.Popen(
-        [sys.executable, "-m", "sarb.cli.app", *map(str, words)],
+        [sys.executable, "-m", "sarb.cli", *map(str, words)],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         preexec_fn=listen,

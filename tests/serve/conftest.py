@@ -45,7 +45,7 @@ def recogniser(run):
     import sarb
     from sarb.serve.recogniser import Recogniser
 
-    return Recogniser(sarb.load_model(run), run)
+    return Recogniser(sarb.load_model(run))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ class Server:
     """``sarb serve`` in a process of its own."""
 
     def __init__(self, *words):
-        line = [sys.executable, "-m", "sarb.cli.app", "serve", *map(str, words), "--port", "0"]
+        line = [sys.executable, "-m", "sarb.cli", "serve", *map(str, words), "--port", "0"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment)
         self.said = []

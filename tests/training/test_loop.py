@@ -404,7 +404,7 @@ def test_two_processes_share_the_batches_and_write_one_run(squares: Path, tmp_pa
         "--nproc_per_node",
         "2",
         "-m",
-        "sarb.cli.app",
+        "sarb.cli",
         "train",
         "--data",
         str(squares / "labels.csv"),
