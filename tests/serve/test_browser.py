@@ -1,9 +1,9 @@
-"""The real page in a real browser (headless Chromium). Set SARB_SCREENSHOTS to a folder to keep pictures of
-it.
+"""The real page in a real browser (headless Chromium).
+
+Set SARB_SCREENSHOTS to a folder to keep pictures of it, and SARB_CHROMIUM to use another browser.
 """
 
 import re
-import shutil
 import threading
 
 import pytest
@@ -11,12 +11,21 @@ import pytest
 api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'sarb[dev]'")
 pytest.importorskip("uvicorn", reason="needs the extra [serve]")
 
-from tests.serve.browser import asked, codes, keep, pixels, press, until  # noqa: E402
-
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
+from tests.serve.browser import (  # noqa: E402
+    CHROMIUM,
+    FLAGS,
+    MISSING,
+    PATIENCE,
+    asked,
+    codes,
+    keep,
+    pixels,
+    press,
+    until,
 )
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this computer")
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
+api.expect.set_options(timeout=1000 * PATIENCE)
 KNOWN = 40  # of the 100 labels of the table
 QUIET = ("ERR_FAILED",)  # what a browser says about a cable that the test has pulled
 
@@ -24,7 +33,7 @@ QUIET = ("ERR_FAILED",)  # what a browser says about a cable that the test has p
 @pytest.fixture(scope="module")
 def browser():
     with api.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield opened
         opened.close()
 
@@ -55,7 +64,7 @@ def tab(browser, address):
 
     def opening(part="", **options):
         context = browser.new_context(base_url=address, **options)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(1000 * PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
