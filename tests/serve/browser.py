@@ -34,11 +34,15 @@ def keep(page, name):
 
 
 def until(page, expression, argument=None):
-    """Wait until an expression is true; the browser's own way to wait is forbidden by the page's policy."""
+    """Wait until an expression is true; the page's policy forbids the browser's own way to wait."""
+    _poll(page, lambda: page.evaluate(expression, argument), expression)
+
+
+def _poll(page, condition, what):
     deadline = time.monotonic() + PATIENCE
-    while not page.evaluate(expression, argument):
-        assert time.monotonic() < deadline, f"never true: {expression}"
-        page.wait_for_timeout(20)
+    while not condition():
+        assert time.monotonic() < deadline, f"never true: {what}"
+        page.wait_for_timeout(20)  # unlike time.sleep, lets the routes of the test answer
 
 
 SHOWN = """before => {
@@ -81,3 +85,15 @@ def codes(desk):
 
 def pixels(page, canvas="article canvas"):
     return page.locator(canvas).first.evaluate("canvas => canvas.toDataURL()")
+
+
+def drawn(page, right, canvas="article canvas"):
+    """Wait until the pixels of a canvas are right, and return them."""
+    found = []
+
+    def look():
+        found[:] = [pixels(page, canvas)]
+        return right(found[0])
+
+    _poll(page, look, "the picture is right")
+    return found[0]
