@@ -26,7 +26,7 @@ class Allowed(NamedTuple):
 
 
 class Skip(NamedTuple):
-    """A test, or a whole file (``what``) that was skipped while it was collected."""
+    """A test that was skipped, or a whole file or folder; ``what`` says which."""
 
     test: str
     reason: str
@@ -64,7 +64,7 @@ class SkipReport:
         self._add(report, "test")
 
     def pytest_collectreport(self, report):
-        self._add(report, "test file")
+        self._add(report, "test file" if report.nodeid.endswith(".py") else "test folder")
 
     def _add(self, report, what):
         if report.skipped and not hasattr(report, "wasxfail"):

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'sarb[dev]'")
-pytest.importorskip("uvicorn", reason="needs the extra [serve]")
+pytest.importorskip("uvicorn", reason="needs the extra [serve]: pip install 'sarb[serve]'")
 
 from tests.serve.browser import (  # noqa: E402
     CHROMIUM,
