@@ -21,6 +21,7 @@ from sarb.errors import SarbError
 from sarb.labels import LabelMatrix
 from sarb.progress import Progress
 from tests.cli.test_app import run
+from tests.waiting import PATIENCE
 
 COUNT = 200
 OPTIONS: dict[str, Any] = {
@@ -323,7 +324,9 @@ def test_two_processes_do_not_wait_for_each_other(source: Path, tmp_path: Path, 
         "--cache" if cache else "--no-cache",
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "SARB_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=2 * PATIENCE, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert {row["file_name"] for row in table(tmp_path / "run")} == {"017.jpg", "018.jpg"}
     steps = table(tmp_path / "run", "steps.csv")
