@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from sarb.errors import ConfigError, did_you_mean, unknown_name
+from sarb.options import AtLeast, bare, check, hints_of, plain_number
 from sarb.registry import BACKBONES, METHODS, NETWORKS, find
 
 RECIPES = Path(__file__).parent / "recipes"
@@ -19,27 +19,6 @@ RECIPES = Path(__file__).parent / "recipes"
 #: that all categories share ("join"), and the coefficients α and β ("blend")
 PARTS = ("backbone", "project", "words", "sd", "sam", "graph", "weight_graph", "join", "classifier", "blend")
 SECTIONS = ("train", "method", "network", "backbone", "lr", "data")
-CHOICES: dict[str, tuple[str, ...]] = {
-    "optimizer": ("adam", "adamw"),
-    "schedule": ("constant", "step", "cosine", "linear"),
-    "precision": ("no", "fp16", "bf16"),
-    "device": ("auto", "cpu"),
-    "graph_counts": ("known", "plain"),
-}
-AT_LEAST: dict[str, float] = {
-    "epochs": 1,
-    "min_steps": 0,
-    "batch_size": 1,
-    "image_size": 32,
-    "lr": 0,
-    "weight_decay": 0,
-    "warmup": 0,
-    "clip": 0,
-    "workers": 0,
-    "cache_views": 0,
-    "graph_smoothing": 0,
-    "patience": 1,
-}
 #: how many times ``epochs`` a small data set may get to reach ``min_steps``
 MOST_GROWTH = 20
 
@@ -66,28 +45,28 @@ class Settings:
     method: str = "sarb"
     network: str = "ssgrl"
     backbone: str = "efficientnet_lite0"
-    epochs: int = 20
-    min_steps: int = 0
-    batch_size: int = 16
-    lr: float = 1e-5
-    image_size: int = 448
+    epochs: Annotated[int, AtLeast(1)] = 20
+    min_steps: Annotated[int, AtLeast(0)] = 0
+    batch_size: Annotated[int, AtLeast(1)] = 16
+    lr: Annotated[float, AtLeast(0)] = 1e-5
+    image_size: Annotated[int, AtLeast(32)] = 448
     seed: int = 0
-    optimizer: str = "adam"
-    weight_decay: float = 5e-4
-    schedule: str = "step"
-    warmup: float = 0.0
-    clip: float = 0.0
-    patience: int | None = None
+    optimizer: Literal["adam", "adamw"] = "adam"
+    weight_decay: Annotated[float, AtLeast(0)] = 5e-4
+    schedule: Literal["constant", "step", "cosine", "linear"] = "step"
+    warmup: Annotated[float, AtLeast(0)] = 0.0
+    clip: Annotated[float, AtLeast(0)] = 0.0
+    patience: Annotated[int, AtLeast(1)] | None = None
     words: str | None = None
     cache: bool | None = None
-    cache_views: int = 0
+    cache_views: Annotated[int, AtLeast(0)] = 0
     augment: bool = True
     flip: bool = False
-    workers: int = 0
-    precision: str = "no"
-    device: str = "auto"
-    graph_smoothing: float = 1.0
-    graph_counts: str = "known"
+    workers: Annotated[int, AtLeast(0)] = 0
+    precision: Literal["no", "fp16", "bf16"] = "no"
+    device: Literal["auto", "cpu"] = "auto"
+    graph_smoothing: Annotated[float, AtLeast(0)] = 1.0
+    graph_counts: Literal["known", "plain"] = "known"
     lr_scale: dict[str, float] = field(default_factory=dict)
     method_options: dict[str, Any] = field(default_factory=dict)
     network_options: dict[str, Any] = field(default_factory=dict)
@@ -176,7 +155,7 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
     """
     content = read_recipe(recipe)
     train = {key: value for key, value in content.get("train", {}).items() if not isinstance(value, dict)}
-    given = {key: value for key, value in given.items() if value is not None}
+    given = {key: plain_number(value) for key, value in given.items() if value is not None}
     names = {
         key: str(given.get(key, train.get(key, getattr(Settings, key))))
         for key in ("method", "network", "backbone")
@@ -184,7 +163,7 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
     options: dict[str, Any] = {
         f"{key}_options": {
             **section(content, key, names[key], train.get(key)),
-            **given.pop(f"{key}_options", {}),
+            **{option: plain_number(value) for option, value in given.pop(f"{key}_options", {}).items()},
         }
         for key in names
     }
@@ -204,7 +183,7 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
     )
     if problems:
         raise ConfigError(problems)
-    floats = {f.name for f in dataclasses.fields(Settings) if f.type == "float"}
+    floats = {name for name, hint in hints_of(Settings).items() if bare(hint) is float}
     values = {key: float(value) if key in floats else value for key, value in values.items()}
     return Settings(**values, **options)
 
@@ -242,33 +221,8 @@ def _check_scale(options: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _check_values(values: Mapping[str, Any]) -> list[str]:
     """Unknown names, wrong types, values outside their range."""
-    kinds = {f.name: str(f.type) for f in dataclasses.fields(Settings) if not f.name.endswith("_options")}
-    problems = []
-    for key, value in values.items():
-        if key not in kinds:
-            problems.append(f"unknown setting '{key}'.{did_you_mean(key, kinds)}")
-        elif not _fits(value, kinds[key]):
-            problems.append(f"{key} must be {kinds[key]}, got {value!r}")
-        elif key in CHOICES and value not in CHOICES[key]:
-            problems.append(unknown_name(key, str(value), CHOICES[key]))
-        elif isinstance(value, float) and not math.isfinite(value):
-            problems.append(f"{key} must be finite, got {value}")
-        elif key in AT_LEAST and value < AT_LEAST[key]:
-            problems.append(f"{key} must be at least {AT_LEAST[key]:g}, got {value}")
-    return problems
-
-
-def _fits(value: Any, kind: str) -> bool:
-    names = kind.split(" | ")
-    if value is None or "Any" in names:
-        return "None" in names or "Any" in names
-    if isinstance(value, Path):
-        return "str" in names
-    if isinstance(value, bool):
-        return "bool" in names
-    if isinstance(value, int):
-        return "int" in names or "float" in names
-    return type(value).__name__ in names
+    hints = {name: hint for name, hint in hints_of(Settings).items() if not name.endswith("_options")}
+    return check(values, hints, unknown=lambda name: f"unknown setting '{name}'.{did_you_mean(name, hints)}")
 
 
 def _check_names(names: Mapping[str, str], options: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -278,30 +232,29 @@ def _check_names(names: Mapping[str, str], options: Mapping[str, Mapping[str, An
     for key, registry in registries.items():
         if names[key] not in registry:
             problems.append(unknown_name(key, names[key], registry))
-            continue
-        kinds = option_types(key, names[key])
-        for option, value in options[f"{key}_options"].items():
-            if option not in kinds:
-                problems.append(unknown_name(f"{key} option of {names[key]}:", option, kinds))
-            elif not _fits(value, kinds[option]):
-                problems.append(f"{key}.{option} must be {kinds[option]}, got {value!r}")
+        else:
+            problems += _check_options(key, names[key], options[f"{key}_options"])
     return problems
 
 
-def option_types(kind: str, name: str) -> dict[str, str]:
-    """Keyword options of a method, network or backbone with the types they are annotated with."""
-    if kind == "backbone":
-        return {"weights": "str | None", "train_stages": "int | None", "frozen_norms": "bool"}
-    made = find(kind, METHODS if kind == "method" else NETWORKS, name)
-    parameters = inspect.signature(made).parameters.values()
-    return {p.name: _spelled(p.annotation) for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+def _check_options(kind: str, name: str, options: Mapping[str, Any]) -> list[str]:
+    hints = option_types(kind, name)
+    return check(
+        options,
+        hints,
+        unknown=lambda option: unknown_name(f"{kind} option of {name}:", option, hints),
+        label=lambda option: f"{kind}.{option}",
+    )
 
 
-def _spelled(annotation: Any) -> str:
-    """An annotation as it was written; ``Any`` where there is none."""
-    if annotation is inspect.Parameter.empty:
-        return "Any"
-    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+def option_types(kind: str, name: str) -> dict[str, Any]:
+    """Keyword options of a method, network or backbone with their type hints."""
+    if kind != "backbone":
+        return hints_of(find(kind, METHODS if kind == "method" else NETWORKS, name), keyword_only=True)
+    from sarb.networks.backbones.base import create_backbone  # imports torch
+
+    shared = {option: hint for option, hint in hints_of(create_backbone).items() if option != "name"}
+    return {**shared, **hints_of(find(kind, BACKBONES, name), keyword_only=True)}
 
 
 def parse_assignment(text: str) -> tuple[str, str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import types
 import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from sarb.data.dataset import Data
 from sarb.data.detect import detect
 from sarb.errors import ConfigError, DataError, unknown_name
 from sarb.files import near_path
+from sarb.options import TEXT_WORDS, check, from_text, hints_of, plain_number
 
 #: name -> "module:function"; a reader whose first argument has no default takes a place, ``name:PLACE``
 DATASETS: dict[str, str] = {
@@ -57,8 +57,7 @@ def load(source: str | Path, **options: Any) -> Data:
     """
     name, place = find(source)
     reader = _reader(name)
-    parameters = list(inspect.signature(reader).parameters.values())
-    located = bool(parameters) and parameters[0].default is inspect.Parameter.empty
+    located = _takes_place(reader)
     if located and not place:
         raise DataError(f"source '{name}' needs a place: {name}:{'FILE' if name in FILES else 'DIR'}")
     if place and not located:
@@ -68,7 +67,7 @@ def load(source: str | Path, **options: Any) -> Data:
         hint = f". Did you mean '{name}:{near}'?" if near is not None else ""
         raise DataError(f"{place}: no such file or folder (read as source '{name}'){hint}")
     guessed = "" if str(source).startswith(name) else f" (what {source} was taken for)"
-    own, common = _convert(f"source '{name}'{guessed}", reader, options, skip=int(located))
+    own, common = _convert(f"source '{name}'{guessed}", reader, options)
     where = [Path(place).expanduser()] if located else []
 
     def read() -> Data:
@@ -98,15 +97,12 @@ def find(source: str | Path) -> tuple[str, str]:
 
 def option_names(name: str) -> list[str]:
     """Return the options of a reader, its own first."""
-    parameters = inspect.signature(_reader(name)).parameters.values()
-    own = [
-        item.name for item in parameters if item.kind is item.KEYWORD_ONLY or item.default is not item.empty
-    ]
+    own = _own_hints(_reader(name))
     return [*own, *(option for option in _COMMON if option not in own)]
 
 
-#: options every source has
-_COMMON = [name for name in inspect.signature(finish).parameters if name != "data"]
+#: options every source has, with their types
+_COMMON = {name: hint for name, hint in hints_of(finish).items() if name != "data"}
 
 
 def _reader(name: str) -> Callable[..., Any]:
@@ -114,50 +110,40 @@ def _reader(name: str) -> Callable[..., Any]:
     return typing.cast(Callable[..., Any], getattr(importlib.import_module(module), function))
 
 
+def _takes_place(reader: Callable[..., Any]) -> bool:
+    """Whether the first argument of a reader is the file or folder to read."""
+    first = next(iter(inspect.signature(reader).parameters.values()), None)
+    return first is not None and first.default is inspect.Parameter.empty
+
+
+def _own_hints(reader: Callable[..., Any]) -> dict[str, Any]:
+    """Options of a reader's own with their types."""
+    return dict(list(hints_of(reader).items())[int(_takes_place(reader)) :])
+
+
 def _convert(
-    source: str, reader: Callable[..., Any], options: Mapping[str, Any], skip: int
+    source: str, reader: Callable[..., Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Check option names, convert text by the annotated types; return the reader's own options and the
-    common ones.
-    """
-    signature = list(inspect.signature(reader).parameters)
-    own = signature[skip:]
-    hints = {**typing.get_type_hints(finish), **typing.get_type_hints(reader)}
-    values = {}
-    problems = []
-    for option, value in options.items():
-        if option not in own and (option not in _COMMON or option in signature):
-            problems.append(unknown_name(f"option of {source}:", option, {*own, *_COMMON}))
-            continue
-        try:
-            values[option] = _value(value, hints.get(option, str)) if isinstance(value, str) else value
-        except ValueError:
-            kind = {bool: "true or false", int: "a whole number", float: "a number"}[_kinds(hints[option])[0]]
-            problems.append(f"option {option} of {source} must be {kind}, got '{value}'")
+    """Convert text, check all options; return the reader's own options and the common ones."""
+    own = _own_hints(reader)
+    hints = {**_COMMON, **own}
+    values = {
+        option: from_text(value, hints.get(option, Any)) if isinstance(value, str) else plain_number(value)
+        for option, value in options.items()
+    }
+    problems = check(
+        values,
+        hints,
+        unknown=lambda option: unknown_name(f"option of {source}:", option, hints),
+        label=lambda option: f"option {option} of {source}",
+        choice_label=lambda option: f"value of option {option}:",
+        words=TEXT_WORDS,
+    )
     if problems:
         raise ConfigError(problems)
     given = {option: value for option, value in values.items() if option in own}
     # a reader's own option of the same name (Visual Genome's number of test images) is not the common one
-    shared = {option: value for option, value in values.items() if option in _COMMON}
-    return given, {
-        option: value for option, value in shared.items() if option not in own or option == "check_files"
+    common = {
+        option: value for option, value in values.items() if option not in own or option == "check_files"
     }
-
-
-def _kinds(annotation: Any) -> list[Any]:
-    """Return the types of ``X | None`` without None."""
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        return [kind for kind in typing.get_args(annotation) if kind is not type(None)]
-    return [annotation]
-
-
-def _value(text: str, annotation: Any) -> Any:
-    """Convert text to the annotated type; ``none`` is None where None is allowed."""
-    kinds = _kinds(annotation)
-    if text.lower() == "none" and kinds != [annotation]:
-        return None
-    if kinds[0] is bool:
-        if text.lower() not in (yes := ("true", "yes", "on", "1")) + ("false", "no", "off", "0"):
-            raise ValueError(text)
-        return text.lower() in yes
-    return kinds[0](text) if kinds[0] in (int, float) else Path(text) if kinds == [Path] else text
+    return given, common
