@@ -25,6 +25,8 @@ from sarb.settings import Settings, option_types, resolve
 if TYPE_CHECKING:
     from nowhere import Unknown  # as a module does that imports a type for type checkers only
 
+MaybeFloat = Optional[float]  # noqa: UP045
+
 
 class Walks(Protocol):
     def walk(self) -> None: ...
@@ -33,7 +35,7 @@ class Walks(Protocol):
 # which options there are
 
 
-def a_function(place: Unknown, second: int, *rest: int, third: Optional[float] = None, free=1, **more: str):  # noqa: UP045
+def a_function(place: Unknown, second: int, *rest: int, third: MaybeFloat = None, free=1, **more: str):
     """Take options in every way there is."""
 
 
@@ -208,7 +210,7 @@ def test_all_problems_are_returned_in_the_order_of_the_values():
     )
     assert found == [
         "unknown x.mode 'fats'. Did you mean 'fast'? Available: fast, slow",
-        "x.sizes must be list[int], got [1, 'x']",
+        "x.sizes must be a list of int, got [1, 'x']",
         "x.rate must be at least 0, got -1",
         "unknown option 'cuont'. Did you mean 'count'? Available: count, mode, rate, sizes",
         "x.count must be int, got 1.5",
@@ -218,10 +220,32 @@ def test_all_problems_are_returned_in_the_order_of_the_values():
     assert check({"rate": float("nan")}, hints, unknown=str) == ["rate must be finite, got nan"]
 
 
-def test_types_in_messages():
-    assert describe(bool | None) == "bool | None" and describe(Annotated[int, AtLeast(1)]) == "int"
-    assert describe(float | str | Path | None) == "float | str | Path | None"
-    assert describe(bool | None, TEXT_WORDS) == "true or false"
+@pytest.mark.parametrize(
+    ("hint", "in_python", "as_text"),
+    [
+        (int, "int", "a whole number"),
+        (bool | None, "bool or None", "true or false"),
+        (float | str | None, "float, str or None", "a number or text"),
+        (str | Path | None, "str, Path or None", "text or a path"),
+        (Annotated[float, AtLeast(0)] | None, "float or None", "a number"),
+        (list[int], "a list of int", "values separated by commas, each a whole number"),
+        (tuple[str, ...], "a list of str", "values separated by commas, each text"),
+        (
+            tuple[int, float],
+            "a list of 2 values (int, float)",
+            "2 values separated by commas (a whole number, a number)",
+        ),
+        (dict[str, float], "a dict of float", "name=value pairs separated by commas, each value a number"),
+        (list[Literal["a", "b"]], "a list of 'a' or 'b'", "values separated by commas, each 'a' or 'b'"),
+        (Literal["auto"] | float, "'auto' or float", "'auto' or a number"),
+        (list | None, "a list or None", "a list"),
+        (Walks, "Walks", "Walks"),
+        (Any, "Any", "Any"),
+    ],
+)
+def test_types_in_messages(hint, in_python, as_text):
+    assert describe(hint) == in_python
+    assert describe(hint, TEXT_WORDS) == as_text
 
 
 # the same options in a method, a network, a backbone and a reader
@@ -236,7 +260,7 @@ class MyMethod(PartialBCE):
         *,
         mode: Mode = "fast",
         sizes: list[int] | None = None,
-        rate: Optional[float] = None,  # noqa: UP045
+        rate: MaybeFloat = None,
     ) -> None:
         super().__init__(network)
 
@@ -251,18 +275,18 @@ class MyNetwork(Pooled):
         *,
         mode: Mode = "fast",
         sizes: list[int] | None = None,
-        rate: Optional[float] = None,  # noqa: UP045
+        rate: MaybeFloat = None,
     ) -> None:
         super().__init__(backbone, categories)
 
 
 class MyBackbone(Tiny):
-    def __init__(self, *, mode: Mode = "fast", sizes: list[int] | None = None, rate: Optional[float] = None):  # noqa: UP045
+    def __init__(self, *, mode: Mode = "fast", sizes: list[int] | None = None, rate: MaybeFloat = None):
         super().__init__()
         self.given = (mode, sizes, rate)
 
 
-def my_reader(*, mode: Mode = "fast", sizes: list[int] | None = None, rate: Optional[float] = None):  # noqa: UP045
+def my_reader(*, mode: Mode = "fast", sizes: list[int] | None = None, rate: MaybeFloat = None):
     return {"mode": mode, "sizes": sizes, "rate": rate}
 
 
@@ -288,8 +312,8 @@ def test_literal_optional_and_list_in_what_the_settings_name(kind):
         resolve("small", **{kind: "mine", f"{kind}_options": {**BAD, "size": 1}})
     assert error.value.problems[:3] == [
         f"unknown {kind}.mode 'slwo'. Did you mean 'slow'? Available: fast, slow",
-        f"{kind}.sizes must be list[int] | None, got [1.5]",
-        f"{kind}.rate must be float | None, got 'x'",
+        f"{kind}.sizes must be a list of int or None, got [1.5]",
+        f"{kind}.rate must be float or None, got 'x'",
     ]
     assert f"unknown {kind} option of mine: 'size'. Did you mean 'sizes'?" in error.value.problems[3]
 
@@ -306,7 +330,7 @@ def test_literal_optional_and_list_in_a_reader():
         load("mine", **BAD)
     assert error.value.problems == [
         "unknown value of option mode: 'slwo'. Did you mean 'slow'? Available: fast, slow",
-        "option sizes of source 'mine' must be list[int], got [1.5]",
+        "option sizes of source 'mine' must be values separated by commas, each a whole number, got [1.5]",
         "option rate of source 'mine' must be a number, got 'x'",
     ]
 

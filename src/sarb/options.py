@@ -1,9 +1,9 @@
-"""Options by name: keyword arguments and dataclass fields, read from text and checked by their type hints.
+"""Options: keyword arguments and dataclass fields, converted from text and checked by their type hints.
 
-The same rules hold for settings, methods, networks, backbones and readers. A hint may be ``bool``, ``int``,
-``float``, ``str``, ``Path``, ``Literal[...]``, ``list[...]``, ``tuple[...]``, ``dict[str, ...]``, a union of
-these, ``None`` included, or ``Annotated[float, AtLeast(0)]``. Any other class is checked with ``isinstance``;
-an option without a hint takes any value.
+The same rules apply to settings, methods, networks, backbones and readers. A hint is ``bool``, ``int``,
+``float``, ``str``, ``Path``, ``Literal[...]``, ``list[...]``, ``tuple[...]``, ``dict[str, ...]``,
+``Annotated[float, AtLeast(0)]``, or a union of these and ``None``. Any other class is checked with
+``isinstance``; an option without a hint accepts any value.
 """
 
 from __future__ import annotations
@@ -22,8 +22,24 @@ from sarb.errors import unknown_name
 
 YES = ("true", "yes", "on", "1")
 NO = ("false", "no", "off", "0")
-#: what a message calls a type where the value was typed at a shell
-TEXT_WORDS: Mapping[Any, str] = {bool: "true or false", int: "a whole number", float: "a number"}
+#: what messages call a type; other types go by their Python name
+PYTHON_WORDS: Mapping[Any, str] = {
+    type(None): "None",
+    list: "a list of {}",
+    tuple: "a list of {count} values ({})",
+    dict: "a dict of {}",
+}
+#: the same for values typed at a shell
+TEXT_WORDS: Mapping[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    Path: "a path",
+    list: "values separated by commas, each {}",
+    tuple: "{count} values separated by commas ({})",
+    dict: "name=value pairs separated by commas, each value {}",
+}
 
 
 @dataclass(frozen=True)
@@ -40,8 +56,8 @@ def hints_of(made: Callable[..., Any], keyword_only: bool = False) -> dict[str, 
     """Return the resolved type hint of each option of a function, a class or a dataclass.
 
     Args:
-        made: what takes the options.
-        keyword_only: leave out the parameters that can be given by position.
+        made: the function or class.
+        keyword_only: leave out parameters that can be passed by position.
     """
     if dataclasses.is_dataclass(made):
         hints = typing.get_type_hints(made, include_extras=True)
@@ -57,10 +73,9 @@ def hints_of(made: Callable[..., Any], keyword_only: bool = False) -> dict[str, 
 
 
 def _resolve(annotation: Any, names: dict[str, Any]) -> Any:
-    """Return the type that an annotation stands for.
+    """Return the type of an annotation, or Any if it uses a name that is imported for type checkers only.
 
-    Each is resolved by itself: a name imported for type checkers only, in the hint of another parameter, must
-    not get in the way.
+    Each annotation is resolved by itself, so that such a name in one does not hide the types of the others.
     """
     if annotation is inspect.Parameter.empty:
         return Any
@@ -78,7 +93,7 @@ def _resolve(annotation: Any, names: dict[str, Any]) -> Any:
 
 
 def from_text(text: str, hint: Any) -> Any:
-    """Convert text to the hinted type; text that cannot be converted is returned as it is.
+    """Convert text to the hinted type; return it unchanged if it cannot be converted.
 
     >>> from_text("0.1", float | None), from_text("none", float | None), from_text("1,2", list[int])
     (0.1, None, [1, 2])
@@ -109,7 +124,7 @@ def _read(text: str, hint: Any) -> Any:
 
 
 def _read_union(text: str, hint: Any) -> Any:
-    """The first member that reads the text; None comes first, or ``str | None`` would keep the word "none"."""
+    """Try the members in order, but None first: ``str | None`` would keep the word "none" otherwise."""
     for member in sorted(typing.get_args(hint), key=lambda member: member is not type(None)):
         try:
             return _read(text, member)
@@ -141,7 +156,7 @@ def _read_items(text: str, hint: Any) -> Any:
 
 
 def plain_number(value: Any) -> Any:
-    """Return a NumPy number as a Python number, which JSON can hold; anything else as it is."""
+    """Convert a NumPy number to a Python number, which JSON can hold; return anything else unchanged."""
     if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
         return value.item()
     return value
@@ -157,17 +172,17 @@ def check(
     unknown: Callable[[str], str],
     label: Callable[[str], str] = str,
     choice_label: Callable[[str], str] | None = None,
-    words: Mapping[Any, str] | None = None,
+    words: Mapping[Any, str] = PYTHON_WORDS,
 ) -> list[str]:
-    """Return everything that is wrong with these options, one message each.
+    """Check options by name and return one message per problem.
 
     Args:
         values: option -> value.
         hints: option -> type hint, see :func:`hints_of`.
         unknown: the message for an option that does not exist.
         label: what a message calls an option.
-        choice_label: the same before a value that is none of the choices; ``label`` if left out.
-        words: type -> what a message calls it; its Python name if left out.
+        choice_label: the same in "unknown ... 'value'", for a wrong choice; ``label`` by default.
+        words: type -> what a message calls it.
     """
     problems = []
     for name, value in values.items():
@@ -183,10 +198,10 @@ def check(
 
 
 def matches(value: Any, hint: Any) -> bool:
-    """Whether a value is of the hinted type.
+    """Return whether a value has the hinted type.
 
-    An int is a float, a bool is no number. Text is a path and a path is text. A list is a tuple, since JSON
-    and TOML have no tuples.
+    An int is accepted as a float, but a bool is not a number. Text and paths are interchangeable, and so are
+    lists and tuples, since JSON and TOML have neither paths nor tuples.
     """
     hint = bare(hint)
     if hint is Any:
@@ -223,7 +238,7 @@ def _items_match(value: Any, hint: Any) -> bool:
 
 
 def _bound_problems(label: str, value: Any, hint: Any) -> list[str]:
-    """Bounds of the hint itself, or of the members of a union that the value matches."""
+    """Check the bounds of a hint, or of those members of a union that the value matches."""
     if _is_union(hint):
         members = [member for member in typing.get_args(hint) if matches(value, member)]
         return [problem for member in members for problem in _bound_problems(label, value, member)]
@@ -234,30 +249,43 @@ def _bound_problems(label: str, value: Any, hint: Any) -> list[str]:
 
 
 def _choices(hint: Any) -> list[str]:
-    """The words of ``Literal[...]`` or ``Literal[...] | None``; none where other types are allowed as well."""
+    """Return the choices if the hint is ``Literal[...]`` or ``Literal[...] | None``, else an empty list."""
     members = [member for member in _members(hint) if member is not type(None)]
     if any(typing.get_origin(member) is not Literal for member in members):
         return []
     return [str(choice) for member in members for choice in typing.get_args(member)]
 
 
-def describe(hint: Any, words: Mapping[Any, str] | None = None) -> str:
+def describe(hint: Any, words: Mapping[Any, str] = PYTHON_WORDS) -> str:
     """Return what a message calls a type.
 
-    >>> describe(float | None), describe(float | None, TEXT_WORDS)
-    ('float | None', 'a number')
+    >>> describe(float | str | None), describe(list[int] | None, TEXT_WORDS)
+    ('float, str or None', 'values separated by commas, each a whole number')
     """
-    members = _members(hint)
-    if words is None:
-        return " | ".join(_type_name(member) for member in members)
-    given = [member for member in members if member is not type(None)]
-    return " or ".join(words.get(member, _type_name(member)) for member in given)
+    members = [member for member in _members(hint) if member is not type(None) or member in words]
+    return _any_of([_describe_one(member, words) for member in members])
 
 
-def _type_name(hint: Any) -> str:
-    if hint is type(None):
-        return "None"
-    return inspect.formatannotation(hint).removeprefix("pathlib.")
+def _describe_one(hint: Any, words: Mapping[Any, str]) -> str:
+    origin = typing.get_origin(hint)
+    arguments = typing.get_args(hint)
+    if origin is Literal:
+        return _any_of([repr(choice) for choice in arguments])
+    if origin is tuple and arguments[-1] is not ...:
+        items = ", ".join(describe(argument, words) for argument in arguments)
+        return words[tuple].format(items, count=len(arguments))
+    if origin in (list, tuple):
+        return words[list].format(describe(arguments[0], words))
+    if origin is dict:
+        return words[dict].format(describe(arguments[1], words))
+    if hint in (list, tuple, dict):  # without the types of the items
+        return f"a {hint.__name__}"
+    return words[hint] if hint in words else str(getattr(hint, "__name__", hint))
+
+
+def _any_of(names: list[str]) -> str:
+    """``["a", "b", "c"]`` -> "a, b or c"."""
+    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 # Type hints
@@ -273,6 +301,6 @@ def _is_union(hint: Any) -> bool:
 
 
 def _members(hint: Any) -> list[Any]:
-    """The types of a union, or the one type."""
+    """Return the types of a union, or the type itself in a list."""
     hint = bare(hint)
     return [bare(member) for member in typing.get_args(hint)] if _is_union(hint) else [hint]

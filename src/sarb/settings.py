@@ -1,4 +1,4 @@
-"""Settings of a run: recipe, then what was said on the command line or in Python, checked all at once."""
+"""Settings of a run: a recipe, overridden by the command line or Python arguments, all checked together."""
 
 from __future__ import annotations
 
@@ -19,25 +19,23 @@ RECIPES = Path(__file__).parent / "recipes"
 #: that all categories share ("join"), and the coefficients α and β ("blend")
 PARTS = ("backbone", "project", "words", "sd", "sam", "graph", "weight_graph", "join", "classifier", "blend")
 SECTIONS = ("train", "method", "network", "backbone", "lr", "data")
-#: how many times ``epochs`` a small data set may get to reach ``min_steps``
+#: a small data set is trained for at most this many times ``epochs`` to reach ``min_steps``
 MOST_GROWTH = 20
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All that decides a run besides its data. The defaults are the paper's.
+    """Everything that determines a run, apart from its data. The defaults are the paper's.
 
     Attributes:
-        min_steps: train more epochs than ``epochs``, up to 20 times, where the images are too few for this
-            many steps.
-        lr_scale: factor of the learning rate per part, see ``PARTS``.
-        warmup: epochs in which the learning rate grows from 0.
-        clip: largest gradient norm, 0 for none.
-        cache: use the feature cache; None uses it on a CPU whenever nothing speaks against it.
-        cache_views: V augmented views of each training image in the feature cache, and train on them; 0 for
-            none.
-        augment: the paper's crops and flips.
-        flip: mirror cached maps at random; nearly, but not quite, what the network makes of mirrored images.
+        min_steps: least number of optimiser steps; a small data set is trained for up to 20 times ``epochs``.
+        lr_scale: learning-rate factor of each part of the model, see ``PARTS``.
+        warmup: number of epochs over which the learning rate rises from 0.
+        clip: maximum gradient norm; 0 turns clipping off.
+        cache: use the feature cache; None means on a CPU, if the other settings allow it.
+        cache_views: train on this many cached augmented views of each image; 0 caches no augmented view.
+        augment: random crops and flips, as in the paper.
+        flip: mirror cached maps at random; close to, but not the same as, the maps of mirrored images.
         graph_smoothing: κ of the co-occurrence graph.
         precision: ``no`` (fp32), ``fp16`` or ``bf16`` (GPUs only).
     """
@@ -73,18 +71,16 @@ class Settings:
     backbone_options: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """All settings, ready for JSON."""
+        """Return all settings as a dict that can be written as JSON."""
         return dataclasses.asdict(self)
 
     def grown(self, steps: int) -> Settings:
-        """The same with the epochs, of ``steps`` steps each, that ``min_steps`` needs, as far as they may
-        grow.
-        """
+        """Return a copy with enough epochs of ``steps`` steps each for ``min_steps``, within the limit."""
         wanted = -(-self.min_steps // max(1, steps))
         return dataclasses.replace(self, epochs=max(self.epochs, min(wanted, MOST_GROWTH * self.epochs)))
 
     def network_config(self) -> dict[str, Any]:
-        """What is needed to build the network again; where its first weights came from is not."""
+        """Return what is needed to rebuild the network, without the file its first weights came from."""
         backbone = {key: value for key, value in self.backbone_options.items() if key != "weights"}
         return {
             "network": self.network,
@@ -96,9 +92,7 @@ class Settings:
 
 
 def read_recipe(recipe: str | Path | None) -> dict[str, dict[str, Any]]:
-    """Read a recipe by name or file; None is the one for this machine (``small`` without a GPU, else
-    ``gpu``).
-    """
+    """Read a recipe by name or file; None means ``gpu`` on a machine with a GPU, ``small`` otherwise."""
     if recipe is None:
         recipe = "gpu" if _has_gpu() else "small"
     file = Path(recipe)
@@ -112,7 +106,7 @@ def read_recipe(recipe: str | Path | None) -> dict[str, dict[str, Any]]:
         if not file.is_file():
             raise ConfigError([unknown_name("recipe", str(recipe), recipe_names())])
     if not file.is_file():
-        raise ConfigError([f"{file}: no such recipe file. Built in: {', '.join(recipe_names())}"])
+        raise ConfigError([f"{file}: no such recipe file. Built-in recipes: {', '.join(recipe_names())}"])
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -129,7 +123,7 @@ def read_recipe(recipe: str | Path | None) -> dict[str, dict[str, Any]]:
 
 
 def recipe_names() -> list[str]:
-    """Names of the built-in recipes."""
+    """Return the names of the built-in recipes."""
     return sorted(file.stem for file in RECIPES.glob("*.toml"))
 
 
@@ -140,18 +134,25 @@ def _has_gpu() -> bool:
 
 
 def section(content: Mapping[str, Any], name: str, chosen: str, owner: str | None = None) -> dict[str, Any]:
-    """Values of ``[name]`` for ``chosen``: plain ones if the recipe chose the same, then
-    ``[name.chosen]``.
+    """Return the values of the table ``[name]`` of a recipe that apply to ``chosen``.
+
+    Args:
+        content: the recipe.
+        name: the table, such as ``method``.
+        chosen: the method, network or backbone of this run; ``[name.chosen]`` overrides ``[name]``.
+        owner: what the values directly in ``[name]`` belong to; None means that they always apply.
     """
     table = content.get(name, {})
-    plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
+    direct = {key: value for key, value in table.items() if not isinstance(value, dict)}
     own = table.get(chosen, {})
-    return {**(plain if owner in (None, chosen) else {}), **(own if isinstance(own, dict) else {})}
+    return {**(direct if owner in (None, chosen) else {}), **(own if isinstance(own, dict) else {})}
 
 
 def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
-    """Merge a recipe with what was given (None means: not said), check everything, raise all errors at
-    once.
+    """Merge a recipe with the given settings and check everything; None means that a setting is not given.
+
+    Raises:
+        ConfigError: wrong settings or options, all reported at once.
     """
     content = read_recipe(recipe)
     train = {key: value for key, value in content.get("train", {}).items() if not isinstance(value, dict)}
@@ -175,7 +176,7 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
         **names,
     }
     if "epochs" in given:
-        values["min_steps"] = given.get("min_steps", 0)  # a number of epochs that was asked for is kept
+        values["min_steps"] = given.get("min_steps", 0)  # an explicit number of epochs is not extended
     if values.get("words") is not None:
         values["words"] = str(values["words"])
     problems = (
@@ -189,7 +190,7 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
 
 
 def _check_tables(content: Mapping[str, Any]) -> list[str]:
-    """Sub-tables such as ``[method.sarb]`` must name something that exists, and be tables."""
+    """Check that sub-tables such as ``[method.sarb]`` are tables and name something that exists."""
     owners = {
         "train": NETWORKS,
         "lr": NETWORKS,
@@ -220,13 +221,13 @@ def _check_scale(options: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _check_values(values: Mapping[str, Any]) -> list[str]:
-    """Unknown names, wrong types, values outside their range."""
+    """Check for unknown names, wrong types and values out of range."""
     hints = {name: hint for name, hint in hints_of(Settings).items() if not name.endswith("_options")}
     return check(values, hints, unknown=lambda name: f"unknown setting '{name}'.{did_you_mean(name, hints)}")
 
 
 def _check_names(names: Mapping[str, str], options: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Unknown method, network or backbone, options they do not have, and values of the wrong type."""
+    """Check the names of method, network and backbone, and their options."""
     registries = {"method": METHODS, "network": NETWORKS, "backbone": BACKBONES}
     problems = []
     for key, registry in registries.items():
@@ -248,7 +249,7 @@ def _check_options(kind: str, name: str, options: Mapping[str, Any]) -> list[str
 
 
 def option_types(kind: str, name: str) -> dict[str, Any]:
-    """Keyword options of a method, network or backbone with their type hints."""
+    """Return the keyword options of a method, network or backbone with their type hints."""
     if kind != "backbone":
         return hints_of(find(kind, METHODS if kind == "method" else NETWORKS, name), keyword_only=True)
     from sarb.networks.backbones.base import create_backbone  # imports torch
@@ -258,7 +259,7 @@ def option_types(kind: str, name: str) -> dict[str, Any]:
 
 
 def parse_assignment(text: str) -> tuple[str, str, Any]:
-    """``"method.alpha=0.3"`` -> ("method", "alpha", 0.3); without a section it belongs to ``train``."""
+    """``"method.alpha=0.3"`` -> ("method", "alpha", 0.3); the section is ``train`` if none is given."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ConfigError([f"--set {text}: expected name=value, e.g. --set method.alpha=0.3"])

@@ -1,7 +1,7 @@
 """``load``: every source of images and labels becomes a :class:`Data`.
 
-A source is a name (``demo``), a scheme with a place (``coco:DIR``, ``table:FILE`` …), or a path whose kind
-is plain to see, see :mod:`sarb.data.detect`.
+A source is a name (``demo``), a reader and a path (``coco:DIR``, ``table:FILE`` …), or a path alone if its
+format can be detected, see :mod:`sarb.data.detect`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sarb.errors import ConfigError, DataError, unknown_name
 from sarb.files import near_path
 from sarb.options import TEXT_WORDS, check, from_text, hints_of, plain_number
 
-#: name -> "module:function"; a reader whose first argument has no default takes a place, ``name:PLACE``
+#: name -> "module:function"; a reader whose first argument has no default needs a path, ``name:PATH``
 DATASETS: dict[str, str] = {
     "demo": "sarb.data.demo.dataset:load_demo",
     "table": "sarb.data.readers.table:load_table",
@@ -38,7 +38,7 @@ DATASETS: dict[str, str] = {
     "label_studio": "sarb.data.readers.label_studio:load_label_studio",
     "cvat": "sarb.data.readers.cvat:load_cvat",
 }
-#: readers of one file; the others take a folder, some either
+#: readers of a single file; the others read a folder, and some read both
 FILES = ("table", "list", "npy", "label_studio", "cvat")
 
 
@@ -48,30 +48,30 @@ def load(source: str | Path, **options: Any) -> Data:
     Args:
         source: ``"demo"``, ``"labels.csv"``, ``"coco:DIR"``, ``"voc:DIR"``, ``"vg:DIR"``, … or a folder.
         options: options of that reader, and for every reader ``test``, ``valid``, ``split_seed`` and
-            ``check_files`` (see :func:`sarb.data.assemble.finish`); text is converted to the annotated type,
-            as ``-o valid=0.1`` arrives.
+            ``check_files`` (see :func:`sarb.data.assemble.finish`); text, as from ``-o valid=0.1``, is
+            converted to the annotated type.
 
     Raises:
-        DataError: the source cannot be found, told apart, or read.
+        DataError: the source cannot be found, recognised or read.
         ConfigError: wrong options, all reported at once.
     """
-    name, place = find(source)
+    name, path = find(source)
     reader = _reader(name)
-    located = _takes_place(reader)
-    if located and not place:
-        raise DataError(f"source '{name}' needs a place: {name}:{'FILE' if name in FILES else 'DIR'}")
-    if place and not located:
-        raise DataError(f"source '{name}' takes no place, got '{place}'")
-    if located and not Path(place).expanduser().exists():
-        near = near_path(Path(place).expanduser())
+    needs_path = _needs_path(reader)
+    if needs_path and not path:
+        raise DataError(f"source '{name}' needs a path: {name}:{'FILE' if name in FILES else 'DIR'}")
+    if path and not needs_path:
+        raise DataError(f"source '{name}' takes no path, got '{path}'")
+    if needs_path and not Path(path).expanduser().exists():
+        near = near_path(Path(path).expanduser())
         hint = f". Did you mean '{name}:{near}'?" if near is not None else ""
-        raise DataError(f"{place}: no such file or folder (read as source '{name}'){hint}")
-    guessed = "" if str(source).startswith(name) else f" (what {source} was taken for)"
-    own, common = _convert(f"source '{name}'{guessed}", reader, options)
-    where = [Path(place).expanduser()] if located else []
+        raise DataError(f"{path}: no such file or folder (read as source '{name}'){hint}")
+    detected = "" if str(source).startswith(name) else f" (detected from {source})"
+    own, common = _convert(f"source '{name}'{detected}", reader, options)
+    paths = [Path(path).expanduser()] if needs_path else []
 
     def read() -> Data:
-        data = reader(*where, **own)
+        data = reader(*paths, **own)
         return finish(data, **common) if isinstance(data, Data) else data
 
     return all_at_once(read)
@@ -83,20 +83,21 @@ def reader_name(source: str | Path) -> str:
 
 
 def find(source: str | Path) -> tuple[str, str]:
-    """Return (reader name, place)."""
+    """Return (reader name, path)."""
     text = str(source)
     if isinstance(source, str):
-        scheme, colon, place = text.partition(":")
-        if scheme in DATASETS and colon:
-            return scheme, place
-        # the built-in set wins over a folder of that name (write ./demo); a reader's bare name does not
+        reader, colon, path = text.partition(":")
+        if reader in DATASETS and colon:
+            return reader, path
+        # "demo" means the built-in data even if there is a folder of that name (write ./demo for the
+        # folder); for any other reader's name an existing folder comes first
         if text in DATASETS and (text == "demo" or not Path(text).exists()):
             return text, ""
     return detect(text, DATASETS)
 
 
 def option_names(name: str) -> list[str]:
-    """Return the options of a reader, its own first."""
+    """Return the names of a reader's options, followed by those that every source has."""
     own = _own_hints(_reader(name))
     return [*own, *(option for option in _COMMON if option not in own)]
 
@@ -110,21 +111,21 @@ def _reader(name: str) -> Callable[..., Any]:
     return typing.cast(Callable[..., Any], getattr(importlib.import_module(module), function))
 
 
-def _takes_place(reader: Callable[..., Any]) -> bool:
-    """Whether the first argument of a reader is the file or folder to read."""
+def _needs_path(reader: Callable[..., Any]) -> bool:
+    """Return whether the first argument of a reader is the file or folder to read."""
     first = next(iter(inspect.signature(reader).parameters.values()), None)
     return first is not None and first.default is inspect.Parameter.empty
 
 
 def _own_hints(reader: Callable[..., Any]) -> dict[str, Any]:
-    """Options of a reader's own with their types."""
-    return dict(list(hints_of(reader).items())[int(_takes_place(reader)) :])
+    """Return the options in a reader's own signature, with their types."""
+    return dict(list(hints_of(reader).items())[int(_needs_path(reader)) :])
 
 
 def _convert(
     source: str, reader: Callable[..., Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Convert text, check all options; return the reader's own options and the common ones."""
+    """Convert text and check all options; return those of the reader and those that every source has."""
     own = _own_hints(reader)
     hints = {**_COMMON, **own}
     values = {
@@ -142,7 +143,7 @@ def _convert(
     if problems:
         raise ConfigError(problems)
     given = {option: value for option, value in values.items() if option in own}
-    # a reader's own option of the same name (Visual Genome's number of test images) is not the common one
+    # an option of the reader hides a common one of the same name, such as ``test`` of Visual Genome
     common = {
         option: value for option, value in values.items() if option not in own or option == "check_files"
     }
