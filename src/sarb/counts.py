@@ -27,9 +27,8 @@ def pair_counts(values: NDArray[np.int8]) -> Iterator[tuple[slice, NDArray[np.fl
     categories = values.shape[1]
     step = CHUNK if categories > ONE_CHUNK else max(1, categories)
     for rows in (slice(first, first + step) for first in range(0, categories, step)):
-        with threadpool_limits(
-            1, "blas"
-        ):  # waking threads for small products costs up to 100 × on busy cores
+        # waking threads for small products costs up to 100 × on busy cores
+        with threadpool_limits(1, "blas"):
             both, given = _chunk_counts(values, rows)
         yield rows, both, given
 

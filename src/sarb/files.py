@@ -50,20 +50,18 @@ def near_path(path: Path) -> Path | None:
     """Return the path that is there and has the nearest spelling, part by part; None if one part has no near
     one.
     """
-    place = Path(path.anchor)
+    nearest = Path(path.anchor)
     try:
         for part in path.parts[bool(path.anchor) :]:
-            near = (
-                part
-                if (place / part).exists()
-                else near_name(part, [entry.name for entry in place.iterdir()])
-            )
-            if near is None:
+            name: str | None = part
+            if not (nearest / part).exists():
+                name = near_name(part, [entry.name for entry in nearest.iterdir()])
+            if name is None:
                 return None
-            place = place / near
+            nearest = nearest / name
     except OSError:  # a part that is no folder, or may not be looked into
         return None
-    return place
+    return nearest
 
 
 def cache_dir() -> Path:

@@ -77,7 +77,7 @@ def meaning(option: str, word: str, allowed: Sequence[str] = tuple(MEANINGS)) ->
 
 def word_of(label: int) -> str:
     """Return present, absent or unknown."""
-    return next(word for word, stands_for in MEANINGS.items() if stands_for == label)
+    return next(word for word, meant in MEANINGS.items() if meant == label)
 
 
 def code_table(encoding: str, **changes: int) -> dict[str, int]:
@@ -94,16 +94,17 @@ def own_spelling(encoding: str, times: Mapping[str, int]) -> dict[str, str]:
     """
     table = encoding_table(encoding)
     family = next(
-        (f for f in _FAMILIES if any(normalise_code(text) in f[:2] for text in times if text)), _FAMILIES[0]
+        (words for words in _FAMILIES if any(normalise_code(text) in words[:2] for text in times if text)),
+        _FAMILIES[0],
     )
     result = {}
-    for place, (word, label) in enumerate(MEANINGS.items()):
+    for position, (word, label) in enumerate(MEANINGS.items()):
         seen = {
             text: count for text, count in times.items() if count and table.get(normalise_code(text)) == label
         }
-        usual = next(code for code, stands_for in table.items() if stands_for == label)
+        usual = next(code for code, meant in table.items() if meant == label)
         result[word] = (
-            max(seen, key=seen.__getitem__) if seen else family[place] if encoding == "words" else usual
+            max(seen, key=seen.__getitem__) if seen else family[position] if encoding == "words" else usual
         )
     return result
 
@@ -175,7 +176,7 @@ class LabelMatrix:
         self, values: ArrayLike, categories: Sequence[str], paths: Sequence[str] | None = None
     ) -> None:
         array = np.asarray(values)
-        names, places = checked_names("labels", array, categories, paths)
+        names, file_names = checked_names("labels", array, categories, paths)
         for rows in row_blocks(array):
             wrong = rows[(rows != PRESENT) & (rows != ABSENT) & (rows != UNKNOWN)]
             if wrong.size:
@@ -186,7 +187,7 @@ class LabelMatrix:
         array.setflags(write=False)
         object.__setattr__(self, "values", array)
         object.__setattr__(self, "categories", names)
-        object.__setattr__(self, "paths", places)
+        object.__setattr__(self, "paths", file_names)
 
     @classmethod
     def from_codes(

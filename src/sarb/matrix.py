@@ -24,15 +24,17 @@ def checked_names(
     if array.ndim != 2:
         raise DataError(f"{what} must be a matrix (images × categories), got shape {array.shape}")
     names = tuple(str(name) for name in categories)
-    places = tuple(str(path) for path in paths) if paths is not None else tuple(map(str, range(len(array))))
-    if array.shape != (len(places), len(names)):
+    file_names = (
+        tuple(str(path) for path in paths) if paths is not None else tuple(map(str, range(len(array))))
+    )
+    if array.shape != (len(file_names), len(names)):
         raise DataError(
-            f"{what} have shape {array.shape}, but there are {len(places)} paths and {len(names)} categories"
+            f"{what} have shape {array.shape}, but there are {len(file_names)} paths and {len(names)} categories"
         )
     if len(set(names)) != len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise DataError(f"category names occur twice: {', '.join(twice)}")
-    return names, places
+    return names, file_names
 
 
 def chosen_rows(size: int, index: ArrayLike) -> NDArray[np.int64]:

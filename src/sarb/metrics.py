@@ -17,7 +17,7 @@ from sarb.errors import DataError
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
 
 Floats = NDArray[np.float64]
-Scores = NDArray[np.float32] | NDArray[np.float64]
+ScoreArray = NDArray[np.float32] | NDArray[np.float64]
 Labels = NDArray[np.int8]
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -103,9 +103,9 @@ def evaluate(
     limit = _thresholds(threshold, scores.shape[1])
     plain, interpolated = _average_precisions(scores, values)
     result = {"mAP": _mean_percent(plain, np.nan), "mAP_interpolated": _mean_percent(interpolated, np.nan)}
-    hits, claimed, positives = _counts(lambda block: _three_rules(block, limit), scores, values)
+    hits, predicted, positives = _counts(lambda block: _three_rules(block, limit), scores, values)
     for rule, suffix in enumerate(("", "_top3", "_top3_raw")):
-        numbers = _decision_metrics(hits[rule], claimed[rule], positives)
+        numbers = _decision_metrics(hits[rule], predicted[rule], positives)
         result |= {name + suffix: value for name, value in numbers.items()}
     return result | {
         "images": scores.shape[0],
@@ -133,14 +133,14 @@ def per_category(
     if len(categories) != scores.shape[1]:
         raise DataError(f"there are {len(categories)} category names for {scores.shape[1]} columns of scores")
     limit = _thresholds(threshold, scores.shape[1])
-    (hits,), (claimed,), positives = _counts(lambda block: [block >= limit], scores, values)
+    (hits,), (predicted,), positives = _counts(lambda block: [block >= limit], scores, values)
     plain, interpolated = _average_precisions(scores, values)
     columns = {
         "AP": 100 * plain,
         "AP_interpolated": 100 * interpolated,
-        "precision": 100 * _ratio(hits, claimed),
+        "precision": 100 * _ratio(hits, predicted),
         "recall": 100 * _ratio(hits, positives, undefined=np.nan),
-        "F1": np.where(positives > 0, 100 * _ratio(2 * hits, claimed + positives), np.nan),
+        "F1": np.where(positives > 0, 100 * _ratio(2 * hits, predicted + positives), np.nan),
         "positives": positives,
         "negatives": np.count_nonzero(values == ABSENT, axis=0),
         "unknown": np.count_nonzero(values == UNKNOWN, axis=0),
@@ -152,19 +152,19 @@ def per_category(
     ]
 
 
-def _average_precisions(scores: Scores, values: Labels) -> tuple[Floats, Floats]:
+def _average_precisions(scores: ScoreArray, values: Labels) -> tuple[Floats, Floats]:
     """Plain and interpolated AP of every category, each (C,), from one sort per category."""
     rows, categories = scores.shape
     result = np.full((2, categories), np.nan)
-    together = min(MOST_COLUMNS, max(1, COLUMN_BUDGET // max(1, rows)))
-    for first in range(0, categories, together):
-        some = slice(first, first + together)
-        pairs = zip(_columns(scores[:, some]), _columns(values[:, some]), strict=True)
-        result[:, some] = np.array([_category_precisions(score, value) for score, value in pairs]).T
+    width = min(MOST_COLUMNS, max(1, COLUMN_BUDGET // max(1, rows)))
+    for first in range(0, categories, width):
+        columns = slice(first, first + width)
+        pairs = zip(_columns(scores[:, columns]), _columns(values[:, columns]), strict=True)
+        result[:, columns] = np.array([_category_precisions(score, value) for score, value in pairs]).T
     return result[0], result[1]
 
 
-def _category_precisions(score: Scores, value: Labels) -> tuple[float, float]:
+def _category_precisions(score: ScoreArray, value: Labels) -> tuple[float, float]:
     """Plain and interpolated AP of one category; score and value have shape (N,).
 
     Both need the precision, #positives ≥ s / #known ≥ s, at the scores s of positives only: it falls between
@@ -181,7 +181,7 @@ def _category_precisions(score: Scores, value: Labels) -> tuple[float, float]:
     return float(precision.mean()), float(np.maximum.accumulate(precision).mean())
 
 
-def _entries_below(score: Scores, present: Mask) -> Counts:
+def _entries_below(score: ScoreArray, present: Mask) -> Counts:
     """For every positive, lowest score first, the number of entries with a smaller score."""
     # sorting values is several times faster than sorting indices, which pays for searching up to n / 4
     # positives
@@ -193,12 +193,12 @@ def _entries_below(score: Scores, present: Mask) -> Counts:
 
 def _first_of_equals(ordered: NDArray[Any]) -> Counts:
     """For every entry of a sorted array, the place of the first entry equal to it."""
-    places = np.arange(len(ordered))
+    positions = np.arange(len(ordered))
     same = ordered[1:] == ordered[:-1]
     if same.any():
-        places[1:][same] = 0
-        np.maximum.accumulate(places, out=places)
-    return places
+        positions[1:][same] = 0
+        np.maximum.accumulate(positions, out=positions)
+    return positions
 
 
 def _columns(matrix: NDArray[Any]) -> NDArray[Any]:
@@ -216,11 +216,11 @@ def _blocks(rows: int) -> Iterator[slice]:
     return (slice(first, first + ROWS) for first in range(0, rows, ROWS))
 
 
-def _decision_metrics(hits: Counts, claimed: Counts, positives: Counts) -> dict[str, float]:
+def _decision_metrics(hits: Counts, predicted: Counts, positives: Counts) -> dict[str, float]:
     """OP OR OF1 CP CR CF1 in percent, from counts per category (C,) over known entries."""
-    overall_precision = float(_ratio(hits.sum(), claimed.sum()))
+    overall_precision = float(_ratio(hits.sum(), predicted.sum()))
     overall_recall = float(_ratio(hits.sum(), positives.sum()))
-    category_precision = _mean_percent(_ratio(hits, claimed), 0.0)
+    category_precision = _mean_percent(_ratio(hits, predicted), 0.0)
     category_recall = _mean_percent(_ratio(hits, positives, undefined=np.nan), 0.0)
     return {
         "OP": 100 * overall_precision,
@@ -232,26 +232,26 @@ def _decision_metrics(hits: Counts, claimed: Counts, positives: Counts) -> dict[
     }
 
 
-def _counts(decide: Decide, scores: Scores, values: Labels) -> tuple[Counts, Counts, Counts]:
+def _counts(decide: Decide, scores: ScoreArray, values: Labels) -> tuple[Counts, Counts, Counts]:
     """Count for R rules right predictions (R, C), predictions on known entries (R, C), and known positives
     (C,).
     """
     rules = len(decide(np.zeros((0, scores.shape[1]))))
-    hits, claimed = (np.zeros((rules, scores.shape[1]), np.int64) for _ in range(2))
+    hits, predicted = (np.zeros((rules, scores.shape[1]), np.int64) for _ in range(2))
     for rows in _blocks(len(scores)):
         present = values[rows] == PRESENT
         known = values[rows] != UNKNOWN
         for rule, decision in enumerate(decide(scores[rows].astype(np.float64))):
             hits[rule] += np.count_nonzero(decision & present, axis=0)
-            claimed[rule] += np.count_nonzero(decision & known, axis=0)
-    return hits, claimed, np.count_nonzero(values == PRESENT, axis=0)
+            predicted[rule] += np.count_nonzero(decision & known, axis=0)
+    return hits, predicted, np.count_nonzero(values == PRESENT, axis=0)
 
 
 def _three_rules(scores: Floats, limit: Floats) -> tuple[Mask, ...]:
     """Decide by threshold, by threshold among the highest, and by the highest alone."""
-    predicted = scores >= limit
+    above = scores >= limit
     highest = _highest(scores, TOP)
-    return predicted, predicted & highest, highest
+    return above, above & highest, highest
 
 
 def _highest(scores: Floats, count: int) -> Mask:
@@ -260,9 +260,9 @@ def _highest(scores: Floats, count: int) -> Mask:
     left = scores.copy()
     rows = np.arange(len(scores))
     for _ in range(min(count, scores.shape[1])):
-        place = left.argmax(axis=1)  # the first of equals
-        mask[rows, place] = True
-        left[rows, place] = -np.inf
+        column = left.argmax(axis=1)  # the first of equals
+        mask[rows, column] = True
+        left[rows, column] = -np.inf
     return mask
 
 
@@ -296,7 +296,7 @@ def _thresholds(threshold: float | ArrayLike, categories: int) -> Floats:
     return array
 
 
-def _checked(scores: ArrayLike, labels: LabelMatrix | ArrayLike) -> tuple[Scores, Labels]:
+def _checked(scores: ArrayLike, labels: LabelMatrix | ArrayLike) -> tuple[ScoreArray, Labels]:
     """Scores as float32 (if they are) or float64 and labels as int8, both (N, C), or a clear error."""
     array = np.asarray(scores)
     values = labels.values if isinstance(labels, LabelMatrix) else np.asarray(labels)

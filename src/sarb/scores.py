@@ -37,11 +37,11 @@ class Scores:
         self, logits: ArrayLike, categories: Sequence[str], paths: Sequence[str | Path] | None = None
     ) -> None:
         array = np.asarray(logits, np.float32).view()
-        names, places = checked_names("scores", array, categories, paths)
+        names, file_names = checked_names("scores", array, categories, paths)
         array.setflags(write=False)
         object.__setattr__(self, "logits", array)
         object.__setattr__(self, "categories", names)
-        object.__setattr__(self, "paths", places)
+        object.__setattr__(self, "paths", file_names)
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -101,8 +101,8 @@ class Scores:
         writer = csv.writer(buffer, lineterminator="\n")
         if top_k is None and threshold is None:
             writer.writerow(["file_name", *self.categories])
-            for place, row in zip(self.paths, self.probabilities, strict=True):
-                writer.writerow([place, *(f"{value:.6g}" for value in row)])
+            for file_name, row in zip(self.paths, self.probabilities, strict=True):
+                writer.writerow([file_name, *(f"{value:.6g}" for value in row)])
         else:
             writer.writerow(["file_name", "label", "probability"])
             writer.writerows(self._passing(top_k, threshold))
@@ -118,8 +118,8 @@ class Scores:
         least = 0.0 if threshold is None else threshold
         ranked = self.top(max(1, len(self.categories)) if top_k is None else top_k)
         return [
-            (place, name, f"{value:.6g}")
-            for place, row in zip(self.paths, ranked, strict=True)
+            (file_name, name, f"{value:.6g}")
+            for file_name, row in zip(self.paths, ranked, strict=True)
             for name, value in row
             if value >= least
         ]
