@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and found again where their names are misspelt."""
+"""Atomic writes, JSON, suggestions for misspelt paths, and the cache folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sarb.errors import near_name
 
 @contextmanager
 def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a temporary neighbour of ``path`` and move it into place only when the block ends well."""
+    """Open a temporary file beside ``path`` and rename it to ``path`` if the block raises no error."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -35,7 +35,7 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write readable JSON atomically."""
+    """Write indented JSON atomically."""
     with atomic_write(path) as file:
         json.dump(value, file, indent=2, ensure_ascii=False)
         file.write("\n")
@@ -47,9 +47,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def near_path(path: Path) -> Path | None:
-    """Return the path that is there and has the nearest spelling, part by part; None if one part has no near
-    one.
-    """
+    """Return the existing path most similar to ``path``, part by part; None if a part has no similar name."""
     nearest = Path(path.anchor)
     try:
         for part in path.parts[bool(path.anchor) :]:
@@ -59,13 +57,13 @@ def near_path(path: Path) -> Path | None:
             if name is None:
                 return None
             nearest = nearest / name
-    except OSError:  # a part that is no folder, or may not be looked into
+    except OSError:  # a part is not a folder, or not readable
         return None
     return nearest
 
 
 def cache_dir() -> Path:
-    """Where generated data and features are kept: ``$SARB_CACHE`` or ``~/.cache/sarb``."""
+    """Return the folder for generated data and cached features: ``$SARB_CACHE`` or ``~/.cache/sarb``."""
     chosen = os.environ.get("SARB_CACHE")
     root = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "sarb"
     return root.expanduser()
