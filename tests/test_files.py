@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,22 @@ def test_a_failure_leaves_the_old_content_and_nothing_else(tmp_path, failure, ex
         raise failure
     assert names(tmp_path) == (["a.txt"] if existed else [])
     assert not existed or path.read_text() == "old"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_an_interrupt_while_the_file_is_made_leaves_nothing(tmp_path):
+    def interrupt(frame, event, function):
+        if event == "c_return" and function.__name__ == "open":
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "a.txt"):
+            raise AssertionError("not reached")
+    finally:
+        sys.setprofile(None)
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize(("mask", "expected"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
