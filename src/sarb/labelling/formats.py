@@ -100,7 +100,7 @@ def conflicts_csv(conflicts: Sequence[Conflict], path: str | Path | None = None)
     return table(CONFLICTS, rows, path)
 
 
-def save(filled: Filled, path: str | Path, to: str = "long") -> Path:
+def save_filled(filled: Filled, path: str | Path, to: str = "long") -> Path:
     """Write a file in the format ``to``: ``long``, ``open_images`` or ``label_studio``."""
     writers: dict[str, Callable[[Filled, str | Path], object]] = {
         "long": long_csv,
