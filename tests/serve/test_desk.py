@@ -11,8 +11,9 @@ import sarb
 from sarb.data.images import decode
 from sarb.errors import SarbError
 from sarb.serve import leases
-from sarb.serve.desk import ANSWERS, StaleError
+from sarb.serve.answers import ANSWERS
 from sarb.serve.pictures import Pictures
+from sarb.serve.questions import StaleError
 
 
 def stored(desk):
@@ -68,7 +69,7 @@ def test_the_users_encoding_spelling_order_and_splits(open_review, gaps):
 def test_the_most_valuable_first_and_by_category(open_review):
     desk = open_review()
     questions = desk.next("ann", count=5)
-    assert [q.image * 5 + q.category for q in questions] == desk.places[:5].tolist()
+    assert [q.image * 5 + q.category for q in questions] == desk.questions.entries[:5].tolist()
     assert all(question.reason for question in questions)
     blue = desk.next("ann", "blue", count=50)
     assert {question.label for question in blue} == {"blue"} and len(blue) == 12

@@ -29,7 +29,7 @@ def starts(open_review, gaps, monkeypatch):
         asked.clear()
         desk = open_review(**options)
         desk.close()
-        return sorted(asked), desk.probabilities[np.argsort(desk.table.labels.paths)]
+        return sorted(asked), desk.questions.probabilities[np.argsort(desk.table.labels.paths)]
 
     return opening
 

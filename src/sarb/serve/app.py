@@ -17,10 +17,11 @@ from sarb import __version__
 from sarb.errors import ImageError, SarbError
 from sarb.serve.api_review import review_routes
 from sarb.serve.api_try import try_routes
-from sarb.serve.desk import Desk, StaleError
+from sarb.serve.desk import Desk
 from sarb.serve.guard import MAX_UPLOAD, Guard
 from sarb.serve.journal import SaveError
 from sarb.serve.pictures import Pictures
+from sarb.serve.questions import StaleError
 from sarb.serve.recogniser import Recogniser
 
 STATIC = Path(str(resources.files("sarb.serve").joinpath("static")))

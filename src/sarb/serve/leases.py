@@ -10,7 +10,7 @@ LEASE = 300.0
 
 
 class Leases:
-    """The places handed out to each person, for as long as that person is heard of."""
+    """The entries handed out to each person, for as long as that person is heard of."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -20,16 +20,18 @@ class Leases:
     def of(self, who: str) -> list[int]:
         """What this person holds, the first to be answered first; counts as a sign of life."""
         now = self._clock()
-        for name in [name for name, heard in self._heard.items() if now - heard > LEASE and name != who]:
-            del self._held[name], self._heard[name]
+        silent = [name for name, heard in self._heard.items() if now - heard > LEASE and name != who]
+        for name in silent:
+            del self._held[name]
+            del self._heard[name]
         self._heard[who] = now
         return self._held.setdefault(who, [])
 
     def others(self, who: str) -> set[int]:
         """What everybody else holds."""
-        return {place for name, places in self._held.items() if name != who for place in places}
+        return {entry for name, entries in self._held.items() if name != who for entry in entries}
 
-    def give(self, who: str, places: list[int]) -> None:
-        """Let this person hold these places and no others."""
+    def give(self, who: str, entries: list[int]) -> None:
+        """Let this person hold these entries and no others."""
         self.of(who)
-        self._held[who] = places
+        self._held[who] = entries

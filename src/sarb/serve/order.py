@@ -21,8 +21,7 @@ def order(
     readable: NDArray[np.bool_] | None = None,
     budget: int = BUDGET,
 ) -> tuple[NDArray[np.int64], dict[int, str]]:
-    """Return the unknown entries as flat places row · C + column, the most valuable first, and place ->
-    reason.
+    """Return the unknown entries (flat indices row · C + column), the most valuable first, and their reasons.
 
     The first ``budget`` are those of :func:`sarb.suggest`, with its reasons; the rest follows by uncertainty
     |p − 0.5|, ties in the order of the table.
@@ -35,11 +34,11 @@ def order(
         budget: how many to rank by worth.
     """
     unknown = ~labels.known if readable is None else ~labels.known & readable[:, None]
-    places = np.flatnonzero(unknown)
+    entries = np.flatnonzero(unknown)
     probabilities = scores.probabilities if calibration is None else calibration(scores)
-    uncertain = places[np.argsort(np.abs(probabilities.ravel()[places] - 0.5), kind="stable")]
+    uncertain = entries[np.argsort(np.abs(probabilities.ravel()[entries] - 0.5), kind="stable")]
     asked = suggest(scores, labels, budget, calibration=calibration)
     first = asked.row * labels.shape[1] + asked.column
-    reasons = {int(place): ask.reason for place, ask in zip(first, asked.questions, strict=True)}
+    reasons = {int(entry): ask.reason for entry, ask in zip(first, asked.questions, strict=True)}
     first = first[unknown.ravel()[first]]
     return np.concatenate([first, uncertain[~np.isin(uncertain, first)]]), reasons

@@ -22,6 +22,7 @@ from sarb.serve.app import create_app
 from sarb.serve.desk import Desk
 from sarb.serve.journal import journal_of
 from sarb.serve.order import order
+from sarb.serve.questions import Questions
 from sarb.serve.recogniser import Recogniser
 from sarb.serve.score_cache import ScoreCache
 from sarb.serve.table import Table, check_target
@@ -102,17 +103,18 @@ def listen(host: str, port: int) -> socket.socket:
 def open_desk(recogniser: Recogniser, labels: str, options: Mapping[str, Any], out: Path | None) -> Desk:
     """Read the labels, score their images, rank the questions, and take up the review where it was left."""
     table = Table(load(labels, **options))
-    place = check_target(out or table.default_out())
-    _refuse_answers(table, place)
+    path = check_target(out or table.default_out())
+    _refuse_answers(table, path)
     if table.labels.known.all():
         raise SarbError(f"{labels}: every label is known, there is nothing to review")
     for part in table.data.splits.values():
         match_categories(recogniser.model, part)  # says which differ
-    scores, readable = _scored(recogniser, table, place)
+    scores, readable = _scored(recogniser, table, path)
     columns = [recogniser.categories.index(name) for name in table.labels.categories]
     scores = Scores(scores.logits[:, columns], table.labels.categories, table.labels.paths)
-    places, reasons = order(scores, table.labels, recogniser.calibration, readable)
-    desk = Desk(table, places, recogniser.probabilities(scores), place, reasons)
+    entries, reasons = order(scores, table.labels, recogniser.calibration, readable)
+    questions = Questions(table.labels, entries, recogniser.probabilities(scores), reasons)
+    desk = Desk(table, questions, path)
     if desk.ignored:
         say(
             f"{desk.ignored:,} earlier answers are about labels that are known now, or gone; they stay in the journal"
