@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from sarb import __version__
 from sarb.errors import ImageError, SarbError
+from sarb.serve.api_images import image_routes
 from sarb.serve.api_review import review_routes
 from sarb.serve.api_try import try_routes
 from sarb.serve.desk import Desk
@@ -72,9 +73,10 @@ def create_app(
     _page_routes(app, run.resolve(), recogniser, desk, limit)
     app.include_router(try_routes(recogniser))
     if desk is not None:
+        app.include_router(review_routes(desk))
         # columns of the labels may stand in another order than those of the model, so the heat maps are put
         # in order
-        app.include_router(review_routes(desk, Pictures(desk.table.files, recogniser, desk.categories)))
+        app.include_router(image_routes(Pictures(desk.table.files, recogniser, desk.categories)))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app
 
