@@ -50,12 +50,12 @@ def try_routes(recogniser: Recogniser) -> APIRouter:
         """Label photos. ``preview`` is a JPEG in base64, ``grid`` the (height, width) of the heat maps."""
         if len(photos) > MAX_PHOTOS:
             raise HTTPException(413, f"at most {MAX_PHOTOS} photos at once, got {len(photos)}")
-        return [_look(recogniser, photo) for photo in photos]
+        return [_label(recogniser, photo) for photo in photos]
 
     return routes
 
 
-def _look(recogniser: Recogniser, photo: UploadFile) -> Photo:
+def _label(recogniser: Recogniser, photo: UploadFile) -> Photo:
     name = photo.filename or "photo"
     try:
         picture = decode(photo.file.read())
@@ -66,12 +66,12 @@ def _look(recogniser: Recogniser, photo: UploadFile) -> Photo:
     present = seen.probabilities >= recogniser.thresholds()
     labels = [
         Label(
-            label=recogniser.categories[c],
-            probability=float(seen.probabilities[c]),
-            present=bool(present[c]),
-            heat=encode(seen.heat[c]),
+            label=recogniser.categories[column],
+            probability=float(seen.probabilities[column]),
+            present=bool(present[column]),
+            heat=encode(seen.heat[column]),
         )
-        for c in np.argsort(-seen.probabilities, kind="stable")
+        for column in np.argsort(-seen.probabilities, kind="stable")
     ]
     height, width = seen.heat.shape[1:]
     return Photo(

@@ -26,6 +26,8 @@ from sarb.serve.questions import StaleError
 from sarb.serve.recogniser import Recogniser
 
 STATIC = Path(str(resources.files("sarb.serve").joinpath("static")))
+#: error -> status of the reply; a subclass has its own
+STATUS = {SarbError: 400, ImageError: 422, StaleError: 409, SaveError: 507}
 
 
 class Info(BaseModel):
@@ -68,8 +70,8 @@ def create_app(
     # the usual /docs page loads its script from a CDN; this server sends nobody anywhere
     app = FastAPI(title="sarb", version=__version__, docs_url=None, redoc_url=None, lifespan=life)
     app.add_middleware(Guard, host=host, limit=limit)
-    for kind, status in ((SarbError, 400), (ImageError, 422), (StaleError, 409), (SaveError, 507)):
-        app.add_exception_handler(kind, _told(status))
+    for error_class, status in STATUS.items():
+        app.add_exception_handler(error_class, _error_reply(status))
     _page_routes(app, run.resolve(), recogniser, desk, limit)
     app.include_router(try_routes(recogniser))
     if desk is not None:
@@ -110,7 +112,7 @@ def _page_routes(app: FastAPI, run: Path, recogniser: Recogniser, desk: Desk | N
         return FileResponse(report, media_type="text/html")
 
 
-def _told(status: int) -> Any:
+def _error_reply(status: int) -> Any:
     """An error of the user's becomes one line."""
 
     async def handler(_: Request, error: Exception) -> JSONResponse:

@@ -51,9 +51,10 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        refused = self._refusal(scope, Headers(scope=scope))
-        if refused is not None:
-            await _refuse(*refused, _secured(scope, send))
+        refusal = self._refusal(scope, Headers(scope=scope))
+        if refusal is not None:
+            status, reason = refusal
+            await _refuse(status, reason, _secured(scope, send))
         else:
             await self.app(scope, self._counted(receive), _secured(scope, send))
 
@@ -77,13 +78,13 @@ class Guard:
 
     def _counted(self, receive: Receive) -> Receive:
         """A sender may leave out the length, or lie about it."""
-        total = 0
+        received = 0
 
         async def counting() -> Message:
-            nonlocal total
+            nonlocal received
             message = await receive()
-            total += len(message.get("body", b""))
-            if total > self.limit:
+            received += len(message.get("body", b""))
+            if received > self.limit:
                 raise HTTPException(413, self._too_large())
             return message
 
@@ -102,20 +103,19 @@ def known_host(header: str, listening: str) -> bool:
         return False
     if name in ("localhost", listening.lower()):
         return True
-    loopback = listening == "localhost" or (
-        _is_address(listening) and ipaddress.ip_address(listening).is_loopback
-    )
-    if _is_address(name):
-        return not loopback or ipaddress.ip_address(name).is_loopback
+    listening_address = _address(listening)
+    loopback = listening == "localhost" or (listening_address is not None and listening_address.is_loopback)
+    address = _address(name)
+    if address is not None:
+        return address.is_loopback or not loopback
     return not loopback and name in (socket.gethostname().lower(), socket.getfqdn().lower())
 
 
-def _is_address(name: str) -> bool:
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(name)
+        return ipaddress.ip_address(name)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _secured(scope: Scope, send: Send) -> Send:

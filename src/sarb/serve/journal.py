@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from sarb.errors import SarbError
+
+if sys.platform != "win32":
+    import fcntl
 
 
 class SaveError(SarbError):
@@ -36,17 +39,15 @@ class Journal:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         except OSError as error:
             raise SarbError(f"{path}: cannot be written ({error.strerror})") from None
-        self._hold()
+        self._lock()
         if new:
-            _force(path.parent)
-        self._end = self._cut()
+            _sync_folder(path.parent)
+        self._end = self._cut_partial_line()
 
-    def _hold(self) -> None:
+    def _lock(self) -> None:
         """Refuse a second server on the same file: two would not see each other's answers."""
-        if importlib.util.find_spec("fcntl") is None:  # Windows has no such lock
+        if sys.platform == "win32":  # has no such lock
             return
-        import fcntl
-
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -55,7 +56,7 @@ class Journal:
                 f"{self.path}: another 'sarb serve' is writing it; open that one's page, or choose another --out"
             ) from None
 
-    def _cut(self) -> int:
+    def _cut_partial_line(self) -> int:
         content = self.path.read_bytes()
         end = content.rfind(b"\n") + 1
         if end != len(content):
@@ -67,16 +68,16 @@ class Journal:
         with self.path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 try:
-                    entry = json.loads(line)
+                    record = json.loads(line)
                 except ValueError:
-                    entry = None
-                if not isinstance(entry, dict):
+                    record = None
+                if not isinstance(record, dict):
                     raise SarbError(f"{self.path}:{number}: not a line of answers; mend or remove this line")
-                yield entry
+                yield record
 
-    def append(self, entries: Iterable[dict[str, Any]]) -> None:
+    def append(self, records: Iterable[dict[str, Any]]) -> None:
         """Write lines; they are on the disk when this returns, and not in the file when it raises."""
-        text = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries).encode()
+        text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
         try:
             written = 0
             while written < len(text):
@@ -94,7 +95,7 @@ class Journal:
         self._file = -1
 
 
-def _force(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Make a new file's name durable, where folders can be opened."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)

@@ -42,7 +42,7 @@ class Pictures:
         self._files = files
         self._recogniser = recogniser
         self._columns = [recogniser.categories.index(name) for name in categories]
-        self._seen: OrderedDict[int, tuple[bytes, Seen]] = OrderedDict()
+        self._shown: OrderedDict[int, tuple[bytes, Seen]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -55,14 +55,15 @@ class Pictures:
             ImageError: the file cannot be read.
         """
         with self._lock:
-            if row in self._seen:
-                self._seen.move_to_end(row)
-                return self._seen[row]
+            if row in self._shown:
+                self._shown.move_to_end(row)
+                return self._shown[row]
         picture = decode(self._files[row])
         seen = self._recogniser.look(picture)
-        found = to_jpeg(picture), Seen(seen.probabilities[self._columns], seen.heat[self._columns])
+        ordered = Seen(seen.probabilities[self._columns], seen.heat[self._columns])
+        shown = (to_jpeg(picture), ordered)
         with self._lock:
-            self._seen[row] = found
-            while len(self._seen) > REMEMBERED:
-                self._seen.popitem(last=False)
-        return found
+            self._shown[row] = shown
+            while len(self._shown) > REMEMBERED:
+                self._shown.popitem(last=False)
+        return shown

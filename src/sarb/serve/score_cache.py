@@ -59,17 +59,17 @@ class ScoreCache:
         try:
             with np.load(self.file, allow_pickle=False) as stored:
                 names = stored["paths"].tobytes().decode("utf-8", "surrogateescape").split("\0")
-                marks = stored["marks"]
-                kept = stored["logits"]
-            if not (marks.shape == (len(names), 2) and kept.shape == (len(names), self._categories)):
-                return logits, known
+                stored_marks = stored["marks"]
+                stored_logits = stored["logits"]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return logits, known
-        places = {name: place for place, name in enumerate(names)}
+        if stored_marks.shape != (len(names), 2) or stored_logits.shape != (len(names), self._categories):
+            return logits, known
+        stored_row = {name: row for row, name in enumerate(names)}
         for row, name in enumerate(self._names):
-            place = places.get(name)
-            if place is not None and (marks[place] == self._marks[row]).all():
-                logits[row] = kept[place]
+            old = stored_row.get(name)
+            if old is not None and (stored_marks[old] == self._marks[row]).all():
+                logits[row] = stored_logits[old]
                 known[row] = True
         return logits, known
 
@@ -84,7 +84,7 @@ class ScoreCache:
 def _mark(file: Path) -> tuple[int, int]:
     """Size and time of the last change in nanoseconds; (-1, -1) for a file that is not there."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return -1, -1
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import uvicorn
+from numpy.typing import NDArray
 
 from sarb.data import load
 from sarb.errors import ImageError, SarbError
@@ -65,39 +66,38 @@ def say(text: str) -> None:
 
 
 def _until_stopped(app: Any, listening: socket.socket) -> int:
-    stopped: list[int] = []
-    before = {}
+    caught: list[int] = []
+    previous = {}
     for number in (signal.SIGINT, signal.SIGTERM):
         # the server catches the signal, ends well, and then raises it again for us
-        before[number] = signal.signal(number, lambda caught, _: stopped.append(caught))
+        previous[number] = signal.signal(number, lambda number, _: caught.append(number))
     try:
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
         uvicorn.Server(config).run(sockets=[listening])
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
     say("stopped; every answer is saved")
-    return 128 + stopped[-1] if stopped else 0
+    return 128 + caught[-1] if caught else 0
 
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens; port 0 takes any free one."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        made = socket.socket(family, kind, protocol)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, socket_type, protocol, _, address = addresses[0]
+        listening = socket.socket(family, socket_type, protocol)
     except OSError as error:
         raise SarbError(f"host '{host}': {error.strerror}") from None
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(128)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(128)
     except OSError as error:
-        made.close()
+        listening.close()
         hint = "choose another with --port, or any free one with --port 0"
         raise SarbError(f"cannot listen on {host}, port {port} ({error.strerror}); {hint}") from None
-    return made
+    return listening
 
 
 def open_desk(recogniser: Recogniser, labels: str, options: Mapping[str, Any], out: Path | None) -> Desk:
@@ -125,20 +125,16 @@ def open_desk(recogniser: Recogniser, labels: str, options: Mapping[str, Any], o
 def _refuse_answers(table: Table, out: Path) -> None:
     """Say how to go on when the file of the answers is given as the labels."""
     source = table.data.train.source
-    if (
-        source is not None
-        and out.exists()
-        and source.exists()
-        and out.samefile(source)
-        and journal_of(out).exists()
-    ):
+    if source is None or not (source.exists() and out.exists() and journal_of(out).exists()):
+        return
+    if out.samefile(source):
         raise SarbError(
             f"{out}: this is the source itself, which a review never changes; to go on with a review, give the table "
             "it began with again (--labels labels.csv): your answers are taken up. For another one, choose --out"
         )
 
 
-def _scored(recogniser: Recogniser, table: Table, out: Path) -> tuple[Scores, Any]:
+def _scored(recogniser: Recogniser, table: Table, out: Path) -> tuple[Scores, NDArray[np.bool_]]:
     """Scores of all images in the model's order, 0 for unreadable ones, and which can be read (N,).
 
     Those of the last start are used again where the model and the photo are still the same.
@@ -146,16 +142,16 @@ def _scored(recogniser: Recogniser, table: Table, out: Path) -> tuple[Scores, An
     skipped: list[tuple[str, str]] = []
     cache = ScoreCache(recogniser.model, out, table.files)
     logits, known = cache.read()
-    rest = [file for file, there in zip(table.files, known, strict=True) if not there]
-    found = predict(recogniser.model, rest, progress=bool(rest), skipped=skipped)
+    unscored = [file for file, scored in zip(table.files, known, strict=True) if not scored]
+    fresh = predict(recogniser.model, unscored, progress=bool(unscored), skipped=skipped)
     for _, reason in skipped:
         say(f"skipped: {reason}")
-    bad = {name for name, _ in skipped}
-    readable = known | np.array([str(file) not in bad for file in table.files])
+    unreadable = {name for name, _ in skipped}
+    readable = known | np.array([str(file) not in unreadable for file in table.files])
     if not readable.any():
         raise ImageError("none of the images can be read")
-    logits[readable & ~known] = found.logits
-    if len(found):
+    logits[readable & ~known] = fresh.logits
+    if len(fresh):
         with suppress(OSError):  # without a place to keep them they are computed again next time
             cache.write(logits, readable)
     return Scores(logits, recogniser.categories, table.labels.paths), readable

@@ -30,10 +30,13 @@ class Table:
         parts = list(data.splits.values())
         self.files = [path for part in parts for path in part.paths]
         names = [name for part in parts for name in part.labels.paths]
-        names = names if len(set(names)) == len(names) else [str(path) for path in self.files]
+        if len(set(names)) < len(names):  # splits with folders of their own may use a name twice
+            names = [str(path) for path in self.files]
         if len(set(names)) < len(names):
-            double = Counter(names).most_common(1)[0][0]
-            raise DataError(f"{double}: is in the labels more than once, so an answer about it has no place")
+            repeated = Counter(names).most_common(1)[0][0]
+            raise DataError(
+                f"{repeated}: is in the labels more than once, so an answer about it has no place"
+            )
         self.labels = LabelMatrix(
             np.concatenate([part.labels.values for part in parts]), data.categories, names
         )
@@ -41,8 +44,9 @@ class Table:
     def default_out(self) -> Path:
         """``reviewed.csv`` beside the labels."""
         source = self.data.train.source
-        folder = self.data.train.root if source is None else source if source.is_dir() else source.parent
-        return folder / "reviewed.csv"
+        if source is None:
+            return self.data.train.root / "reviewed.csv"
+        return (source if source.is_dir() else source.parent) / "reviewed.csv"
 
     def write(self, values: NDArray[np.int8], out: Path) -> dict[str, Any]:
         """Write these labels (N, C) in the encoding of the source; return the options that read the file."""
@@ -64,34 +68,34 @@ class Table:
         """
         hint = "move it away, or choose another --out"
         try:
-            there = Table(load(f"table:{out}", check_files=False, **self._reading()))
+            written = Table(load(f"table:{out}", check_files=False, **self._reading_options()))
         except SarbError as error:
             raise DataError(
                 f"{out}: exists already and cannot be read as a review; {hint} ({error})"
             ) from None
-        place = {file.absolute(): row for row, file in enumerate(self.files)}
-        names = [file.absolute() for file in there.files]
-        if there.labels.categories != self.labels.categories or set(names) != set(place):
+        row_of = {file.absolute(): row for row, file in enumerate(self.files)}
+        files = [file.absolute() for file in written.files]
+        if written.labels.categories != self.labels.categories or set(files) != set(row_of):
             raise DataError(
                 f"{out}: exists already and has other images or categories than the labels; {hint}"
             )
-        rows = np.array([place[name] for name in names], np.int64)
-        found = np.take_along_axis(
-            explained[rows], there.labels.values[:, :, None].astype(np.int64) + 1, axis=2
-        )
-        strange = np.argwhere(~found[:, :, 0] & (there.labels.values != UNKNOWN))
-        if len(strange):
-            row, column = strange[0]
+        values = written.labels.values
+        rows = np.array([row_of[file] for file in files], np.int64)
+        codes = values[:, :, None].astype(np.int64) + 1
+        allowed = np.take_along_axis(explained[rows], codes, axis=2)[:, :, 0]
+        unexplained = np.argwhere(~allowed & (values != UNKNOWN))
+        if len(unexplained):
+            row, column = unexplained[0]
             raise DataError(
-                f"{out}: {len(strange):,} labels in it are neither in the labels nor answered here, such as "
-                f"'{there.labels.categories[column]}' of {there.labels.paths[row]}; {hint}"
+                f"{out}: {len(unexplained):,} labels in it are neither in the labels nor answered here, such as "
+                f"'{written.labels.categories[column]}' of {written.labels.paths[row]}; {hint}"
             )
 
-    def _reading(self) -> dict[str, Any]:
+    def _reading_options(self) -> dict[str, Any]:
         """Options that read what :meth:`write` has written."""
-        own = self.data.notes.get("encoding")
+        encoding = self.data.notes.get("encoding")
         root = os.path.commonpath([part.root.absolute() for part in self.data.splits.values()])
-        return {"encoding": own if own in ENCODINGS else "binary", "root": root}
+        return {"encoding": encoding if encoding in ENCODINGS else "binary", "root": root}
 
 
 def check_target(out: Path) -> Path:
