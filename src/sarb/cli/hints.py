@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +36,12 @@ def _option_hint(option: str, words: Sequence[str]) -> str:
     name = option.lstrip("-").replace("-", "_")
     if not any(name in option_names(reader) for reader in DATASETS):
         return ""
-    place = next((number for number, word in enumerate(words) if word.split("=")[0] == option), len(words))
-    _, equals, value = words[place].partition("=") if place < len(words) else ("", "", "")
-    value = value if equals else next(iter(words[place + 1 : place + 2]), "VALUE")
-    return f"This is an option of the data: -o {name}={value}"
+    return f"This is an option of the data: -o {name}={_value_of(option, words)}"
+
+
+def _value_of(option: str, words: Sequence[str]) -> str:
+    for word, following in itertools.zip_longest(words, words[1:], fillvalue="VALUE"):
+        flag, equals, value = word.partition("=")
+        if flag == option:
+            return value if equals else following
+    return "VALUE"

@@ -110,9 +110,9 @@ def reproduce(
         raise typer.Exit(3)
 
 
-def _numbers(flag: str, text: str, kind: type) -> list[Any]:
+def _numbers(flag: str, text: str, number: type) -> list[Any]:
     """``"0.1,0.5"`` -> [0.1, 0.5]."""
     try:
-        return [kind(part) for part in text.split(",") if part.strip()]
+        return [number(part) for part in text.split(",") if part.strip()]
     except ValueError as error:
         raise ConfigError([f"{flag} {text}: expected numbers with commas between them ({error})"]) from error
