@@ -96,8 +96,8 @@ class Pictures(TorchDataset[Batch]):
         self.transforms = tuple(transforms)
         self.seed = seed
         # What one view needs, all of them get; a transform that does not say needs the whole image.
-        least = [getattr(transform, "least", None) for transform in transforms]
-        self._least: int | None = None if None in least else max(filter(None, least))
+        sides = [getattr(transform, "least", None) for transform in transforms]
+        self._least: int | None = None if None in sides else max(filter(None, sides))
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -114,21 +114,22 @@ class Pictures(TorchDataset[Batch]):
 
     def join(self, keys: Sequence[Key], views: Sequence[list[NDArray[np.float32]] | str]) -> Batch:
         """Return the batch of these images, given their views; unreadable ones are left out and listed."""
-        found = [
-            (index, view) for (_, index), view in zip(keys, views, strict=True) if not isinstance(view, str)
-        ]
-        failures = [
-            (index, view) for (_, index), view in zip(keys, views, strict=True) if isinstance(view, str)
-        ]
+        readable: list[tuple[int, list[NDArray[np.float32]]]] = []
+        failures: list[tuple[int, str]] = []
+        for (_, index), images in zip(keys, views, strict=True):
+            if isinstance(images, str):
+                failures.append((index, images))
+            else:
+                readable.append((index, images))
         stacked = [
-            torch.from_numpy(np.stack(view)) for view in zip(*(view for _, view in found), strict=True)
+            torch.from_numpy(np.stack(view)) for view in zip(*(images for _, images in readable), strict=True)
         ]
         first, *others = stacked or [torch.zeros(0, 3, 1, 1)]
-        index = torch.tensor([index for index, _ in found], dtype=torch.long)
+        rows = np.array([index for index, _ in readable], dtype=np.int64)
         return Batch(
             first,
-            torch.from_numpy(self.labels[index.numpy()]),
-            index,
+            torch.from_numpy(self.labels[rows]),
+            torch.from_numpy(rows),
             tuple(others),
             failures=tuple(failures),
         )
@@ -141,7 +142,8 @@ class Pictures(TorchDataset[Batch]):
         """How many threads may read at once: a picture or an open file that is given twice allows only
         one.
         """
-        return cores() if all(issubclass(kind, str | Path) for kind in set(map(type, self.sources))) else 1
+        only_paths = all(issubclass(source_type, str | Path) for source_type in set(map(type, self.sources)))
+        return cores() if only_paths else 1
 
 
 class CachedMaps(TorchDataset[Batch]):
@@ -184,15 +186,15 @@ class CachedMaps(TorchDataset[Batch]):
 
     def __getitem__(self, keys: Sequence[Key]) -> Batch:
         """Return the batch of these images, as float32; unreadable ones are left out and listed."""
-        reasons = {position: self.unreadable.get(int(self.rows[position])) for _, position in keys}
-        index = np.array([position for _, position in keys if reasons[position] is None], dtype=np.int64)
-        failures = tuple((position, reason) for position, reason in reasons.items() if reason is not None)
         epoch = keys[0][0]
+        reasons = {position: self.unreadable.get(int(self.rows[position])) for _, position in keys}
+        failures = tuple((position, reason) for position, reason in reasons.items() if reason is not None)
+        index = np.array([position for _, position in keys if reasons[position] is None], dtype=np.int64)
         chosen = self._chosen(epoch, index)
         mirrored = self._mirrored(epoch, index)
         maps = np.empty((len(index), *self.views[0].shape[1:]), np.float16)
-        for place, view, row, mirror in zip(maps, chosen, self.rows[index], mirrored, strict=True):
-            place[...] = self.views[view][row, ..., ::-1] if mirror else self.views[view][row]
+        for target, view, row, mirror in zip(maps, chosen, self.rows[index], mirrored, strict=True):
+            target[...] = self.views[view][row, ..., ::-1] if mirror else self.views[view][row]
         # Torch for the conversion only: it is much faster there, but each of its operations waits for all
         # its threads.
         images = torch.from_numpy(maps).float()
@@ -290,11 +292,13 @@ def make_loader(source: Source, batches: Batches, workers: int = 0) -> Loader:
     """
     if isinstance(source, Pictures) and not workers:
         return Ahead(source.views, source.join, batches, source.threads())
-    # A generator of its own: a DataLoader draws from the global one otherwise, and whether a cache had to be
-    # built would change the run.
-    options: dict[str, Any] = {
-        "num_workers": 0 if isinstance(source, CachedMaps) else workers,
-        "pin_memory": torch.cuda.is_available(),
-        "generator": torch.Generator(),
-    }
-    return DataLoader(source, sampler=batches, batch_size=None, **options)  # type: ignore[arg-type]
+    return DataLoader(
+        source,  # type: ignore[arg-type]
+        sampler=batches,
+        batch_size=None,
+        num_workers=0 if isinstance(source, CachedMaps) else workers,
+        pin_memory=torch.cuda.is_available(),
+        # A generator of its own: a DataLoader draws from the global one otherwise, and whether a cache had to be
+        # built would change the run.
+        generator=torch.Generator(),
+    )

@@ -65,7 +65,7 @@ class Skipped:
     def __init__(self, split: Split, talk: Progress) -> None:
         self.split = split
         self.talk = talk
-        self.found: dict[tuple[str, str], str] = {}  # (part, file name) -> reason
+        self.reasons: dict[tuple[str, str], str] = {}  # (part, file name) -> reason
 
     def add(self, part: str, failures: Sequence[tuple[int, str]]) -> None:
         """Note (index, reason) of images of the part ``"train"`` or ``"valid"``."""
@@ -78,20 +78,23 @@ class Skipped:
         """Note what another process, or the run before it was interrupted, has found."""
         for row in rows:
             key = row["split"], row["file_name"]
-            if key not in self.found:
-                self.found[key] = row["reason"]
+            if key not in self.reasons:
+                self.reasons[key] = row["reason"]
                 self.talk.say(f"skipped: {row['reason']}")
-        groups = [({"train"}, self.split.train), ({"valid"}, self.split.valid)]
-        for parts, dataset in [({"train", "valid"}, self.split.whole)] if len(self.split.held) else groups:
-            check_readable(
-                [reason for (part, _), reason in self.found.items() if part in parts], len(dataset)
-            )
+        if len(self.split.held):
+            check_readable(self._reasons_of("train", "valid"), len(self.split.whole))
+        else:
+            check_readable(self._reasons_of("train"), len(self.split.train))
+            check_readable(self._reasons_of("valid"), len(self.split.valid))
+
+    def _reasons_of(self, *parts: str) -> list[str]:
+        return [reason for (part, _), reason in self.reasons.items() if part in parts]
 
     def rows(self) -> list[dict[str, str]]:
         """Rows of ``errors.csv``, in an order that does not depend on when they were found."""
         return [
             {"file_name": name, "reason": reason, "split": part}
-            for (part, name), reason in sorted(self.found.items())
+            for (part, name), reason in sorted(self.reasons.items())
         ]
 
     def readable(self, part: str, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -108,12 +111,12 @@ class Skipped:
         from accelerate.utils import gather_object
 
         self.merge(gather_object(self.rows()))  # each process has read its share of the images
-        return {"known": int(np.count_nonzero(self.used().values)), "skipped": len(self.found)}
+        return {"known": int(np.count_nonzero(self.used().values)), "skipped": len(self.reasons)}
 
     def used(self) -> LabelMatrix:
         """The training labels without those of unreadable images."""
         labels = self.split.train.labels
-        return labels.take(np.array([("train", path) not in self.found for path in labels.paths], bool))
+        return labels.take(np.array([("train", path) not in self.reasons for path in labels.paths], bool))
 
 
 @dataclass(frozen=True)
@@ -167,27 +170,30 @@ class Sources:
     ) -> Sources:
         """The plain view of all images, and the augmented ones of those that train."""
         backbone = model.network.backbone
-        own = bool(len(split.valid) and not len(split.held))
         augment = TrainTransform(settings.image_size, backbone.mean, backbone.std)
         # The plain view of the whole set, so that another split needs no other cache.
-        wanted = [
-            View(dataset, model.transform) for dataset in [split.whole, *([split.valid] if own else [])]
-        ]
+        plain_sets = [split.whole]
+        separate_valid = bool(len(split.valid) and not len(split.held))
+        if separate_valid:
+            plain_sets.append(split.valid)
+        wanted = [View(dataset, model.transform) for dataset in plain_sets]
         wanted += [
             View(split.train, augment, number, settings.seed) for number in range(settings.cache_views)
         ]
-        found = cached_views(backbone, wanted, device=device, workers=settings.workers, progress=talk)
-        stored = found[0]
-        size = sum(features.activations.nbytes for features in found)
+        stored = cached_views(backbone, wanted, device=device, workers=settings.workers, progress=talk)
+        whole = stored[0]
+        augmented = stored[len(plain_sets) :]
+        size = sum(features.activations.nbytes for features in stored)
         talk.once(f"training on {cache_note(settings.cache_views, size)}")
 
-        plain = _maps(stored, split.train, split.rows)
-        train = found[1 + own :]
-        valid = _maps(found[1], split.valid) if own else _maps(stored, split.valid, split.held)
-        if train:
-            return cls(_views(train, split.train, settings.seed), plain, valid, True, len(train), size)
-        mirrored = _maps(stored, split.train, split.rows, settings.seed) if settings.flip else plain
-        return cls(mirrored, plain, valid, True, 0, size)
+        plain = _maps(whole, split.train, split.rows)
+        valid = _maps(stored[1], split.valid) if separate_valid else _maps(whole, split.valid, split.held)
+        train: Source = plain
+        if augmented:
+            train = _views(augmented, split.train, settings.seed)
+        elif settings.flip:
+            train = _maps(whole, split.train, split.rows, settings.seed)
+        return cls(train, plain, valid, cached=True, views=len(augmented), size=size)
 
 
 def _maps(
@@ -204,29 +210,33 @@ def _views(stored: Sequence[Features], dataset: Dataset, seed: int) -> CachedVie
 def use_cache(settings: Settings, method: Method, device: torch.device, backbone: Backbone) -> bool:
     """Cache when asked, or on a CPU when it is possible; refuse where it cannot serve."""
     views = settings.cache_views
-    reason = ""
     if views and settings.cache is False:
-        problem = (
-            f"cache_views={views} needs the feature cache, "
-            "which cache=False (--no-cache) turns off: leave out one"
-        )
         raise ConfigError(
-            [f"{problem} of the two. Without the cache, --augment makes new crops and flips in each epoch"]
+            [
+                f"cache_views={views} needs the feature cache, which cache=False (--no-cache) turns off: "
+                "leave out one of the two. Without the cache, --augment makes new crops and flips in each epoch"
+            ]
         )
-    if not method.cacheable or method.views != ("train",):
-        reason = f"method '{settings.method}' mixes pixels or needs several views of an image"
-    elif views and backbone.train_stages == len(backbone.stage_names):
-        reason = "every stage of the backbone is trained, so nothing is frozen (see backbone.train_stages)"
-    elif settings.augment and not views:
-        reason = (
-            "augmentation is on (--no-augment turns it off, --cache-views 4 trains on cached augmented views)"
-        )
+    reason = _no_cache_reason(settings, method, backbone)
     if views and reason:
         raise ConfigError(
             [f"--cache-views {views}: {reason}. Leave it out; --augment makes crops and flips live"]
         )
     if settings.cache and reason:
         raise ConfigError([f"the feature cache cannot be used: {reason}"])
-    return (
-        not reason and settings.cache is not False and bool(settings.cache or views or device.type == "cpu")
-    )
+    if reason or settings.cache is False:
+        return False
+    return bool(settings.cache or views or device.type == "cpu")
+
+
+def _no_cache_reason(settings: Settings, method: Method, backbone: Backbone) -> str:
+    """Why the cache cannot serve; empty if it can."""
+    if not method.cacheable or method.views != ("train",):
+        return f"method '{settings.method}' mixes pixels or needs several views of an image"
+    if settings.cache_views and backbone.train_stages == len(backbone.stage_names):
+        return "every stage of the backbone is trained, so nothing is frozen (see backbone.train_stages)"
+    if settings.augment and not settings.cache_views:
+        return (
+            "augmentation is on (--no-augment turns it off, --cache-views 4 trains on cached augmented views)"
+        )
+    return ""

@@ -39,12 +39,12 @@ class TensorBoard:
         from torch.utils import tensorboard
         from torch.utils.tensorboard import summary
 
-        made: Callable[..., Any] = tensorboard.SummaryWriter
+        open_writer: Callable[..., Any] = tensorboard.SummaryWriter
         hparams: Callable[..., Any] = summary.hparams
         # what a killed run has written from this step on is hidden, so that a repeated epoch is there once
-        self._writer = made(folder / self.mark, purge_step=start)
-        whole = json.dumps(config, indent=2, ensure_ascii=False)
-        self._writer.add_text("config", f"```json\n{whole}\n```", start)
+        self._writer = open_writer(folder / self.mark, purge_step=start)
+        config_text = json.dumps(config, indent=2, ensure_ascii=False)
+        self._writer.add_text("config", f"```json\n{config_text}\n```", start)
         # add_hparams would open a second event file, behind which TensorBoard reads the first no more
         head, first, self._last = hparams(_flat(config["settings"]), {"test_mAP": 0.0, "valid_mAP": 0.0})
         self._writer.file_writer.add_summary(head)
@@ -72,18 +72,22 @@ class WeightsAndBiases:
     def __init__(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
         import wandb
 
-        file = folder / self.mark
-        again = {"id": file.read_text(encoding="utf-8").strip(), "resume": "allow"} if start else {}
-        project = {} if os.environ.get("WANDB_PROJECT") else {"project": "sarb"}
+        id_file = folder / self.mark
+        options: dict[str, Any] = {"dir": str(folder), "name": folder.name, "config": dict(config)}
+        if not os.environ.get("WANDB_PROJECT"):
+            options["project"] = "sarb"
+        if start:
+            options["id"] = id_file.read_text(encoding="utf-8").strip()
+            options["resume"] = "allow"
         try:
-            self._run = wandb.init(dir=str(folder), name=folder.name, config=dict(config), **project, **again)
+            self._run = wandb.init(**options)
         except Exception as error:  # it has a class for every failure
             reason = " ".join(str(error).split())[:200]
             raise SarbError(
                 f"wandb cannot start ({reason}); 'wandb login', or set WANDB_MODE=offline"
             ) from error
-        with atomic_write(file) as opened:
-            opened.write(self._run.id + "\n")
+        with atomic_write(id_file) as file:
+            file.write(self._run.id + "\n")
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """One point of every curve."""
@@ -105,13 +109,13 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """``{"lr": 1, "method_options": {"alpha": 0.5}}`` -> ``{"lr": 1, "method_options.alpha": 0.5}``; None as
     text.
     """
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{prefix}{key}.")
+            flat |= _flat(value, f"{prefix}{key}.")
         else:
-            found[prefix + key] = value if isinstance(value, bool | int | float | str) else json.dumps(value)
-    return found
+            flat[prefix + key] = value if isinstance(value, bool | int | float | str) else json.dumps(value)
+    return flat
 
 
 class Trackers:
@@ -132,7 +136,7 @@ class Trackers:
             problems.append("track needs a run folder: give out=DIR (--out DIR)")
         if problems:
             raise ConfigError(problems)
-        self._kinds = [TRACKERS[name] for name in chosen]
+        self._classes = [TRACKERS[name] for name in chosen]
         self._folder = folder
         self._depth = 0
         self._done = 0
@@ -151,10 +155,10 @@ class Trackers:
             rows: of the epochs that are done.
             writing: whether this is the main process; the others stay silent.
         """
-        for kind in self._kinds if writing else ():
+        for tracker in self._classes if writing else ():
             assert self._folder is not None
-            start = len(rows) if (self._folder / kind.mark).exists() else 0
-            self._open.append((kind(self._folder, config, start), start))
+            start = len(rows) if (self._folder / tracker.mark).exists() else 0
+            self._open.append((tracker(self._folder, config, start), start))
         self.log(rows)
 
     def log(self, rows: Sequence[Row]) -> None:
@@ -173,10 +177,11 @@ class Trackers:
         self._depth += 1
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._depth -= 1
         while self._depth == 0 and self._open:
-            self._open.pop()[0].close(failed=kind is not None)
+            tracker = self._open.pop()[0]
+            tracker.close(failed=error is not None)
 
 
 def _numbers(row: Row) -> dict[str, float]:
