@@ -200,7 +200,7 @@ def test_an_answer_that_is_none(open_review):
 
 def test_files_of_others_are_not_replaced(open_review, gaps, tmp_path):
     (tmp_path / "mine.csv").write_text("file_name,red\n", encoding="utf-8")
-    with pytest.raises(SarbError, match="no review wrote it"):
+    with pytest.raises(SarbError, match="not written by a review"):
         open_review(out=tmp_path / "mine.csv")
     with pytest.raises(SarbError, match=r"labels\.csv: exists already"):
         open_review(out=gaps / "labels.csv")
@@ -215,9 +215,7 @@ def test_answers_given_as_labels(open_review, gaps):
     desk = open_review()
     desk.answer("ann", desk.next("ann")[0].id, "yes")
     desk.close()
-    with pytest.raises(
-        SarbError, match=r"reviewed\.csv: this is the source itself.*your answers are taken up"
-    ):
+    with pytest.raises(SarbError, match=r"reviewed\.csv: this is the source itself.*your answers are kept"):
         open_review(labels=str(gaps / "reviewed.csv"))
     assert open_review().progress()["yes"] == 1
 
@@ -233,10 +231,10 @@ def test_a_review_that_somebody_has_edited_is_not_replaced(open_review, gaps):
     path = gaps / "reviewed.csv"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(",,", ",1.0,", 1), encoding="utf-8")
-    with pytest.raises(SarbError, match=r"1 labels in it are neither .* move it away"):
+    with pytest.raises(SarbError, match=r"1 of its labels come neither .* move it away"):
         open_review()
     path.write_text(text.replace("red", "crimson"), encoding="utf-8")
-    with pytest.raises(SarbError, match="other images or categories"):
+    with pytest.raises(SarbError, match="its images or categories differ"):
         open_review()
 
 

@@ -1,4 +1,4 @@
-"""The answers of a review in memory: what counts now, who gave it, and what each person can take back."""
+"""The answers of a review, in memory: what counts now, who said so, and what each person can take back."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from sarb.labels import ABSENT, PRESENT, UNKNOWN
 
-#: what may be answered -> the label it becomes
+#: possible answers -> the label each becomes
 ANSWERS = {"yes": PRESENT, "no": ABSENT, "skip": UNKNOWN}
-#: in place of an answer: there is none
+#: instead of an answer: not answered yet
 OPEN = "open"
 
 
 class Step(NamedTuple):
-    """What somebody answered, and what the answer was before, by whom."""
+    """One person's answer, and the answer it replaced with its author."""
 
     entry: int
     after: str
@@ -30,7 +30,7 @@ class Answers:
     Attributes:
         given: entry -> answer.
         answered: (N · C,) whether there is an answer.
-        counts: answer -> (C,) how many.
+        counts: answer -> (C,) how many there are in each category.
     """
 
     def __init__(self, rows: int, columns: int) -> None:
@@ -42,12 +42,12 @@ class Answers:
         self._steps: dict[str, list[Step]] = {}  # of each person, the last step last
 
     def apply(self, entry: int, answer: str, who: str, action: str) -> None:
-        """Change the state; the same for a new answer and for one read from the journal.
+        """Change one answer; new answers and those read from the journal take the same path.
 
         Args:
             entry: the label.
             answer: a key of ``ANSWERS``, or ``OPEN``.
-            who: whose step it is.
+            who: the person.
             action: ``"answer"``, ``"undo"`` or ``"reopen"``.
         """
         author: str | None = who
@@ -69,18 +69,18 @@ class Answers:
         self.answered[entry] = answer in ANSWERS
 
     def is_from(self, who: str, entry: int, answer: str) -> bool:
-        """Whether this is the answer that counts, and this person gave it."""
+        """Return whether this is the current answer and this person gave it."""
         return self.given.get(entry) == answer and self._author.get(entry) == who
 
     def last_step(self, who: str) -> Step | None:
-        """Return this person's last step that still stands: not answered by others since, nor asked again."""
+        """Return this person's last answer that still counts: neither replaced by others nor reopened."""
         for step in reversed(self._steps.get(who, [])):
             if self.is_from(who, step.entry, step.after):
                 return step
         return None
 
     def fill(self, values: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Return labels (N, C) with all answers in them."""
+        """Return a copy of the labels (N, C) with all answers filled in."""
         filled = values.copy()
         for entry, answer in self.given.items():
             filled.flat[entry] = ANSWERS[answer]

@@ -1,4 +1,4 @@
-"""Routes of the photos under review, and where the network looked in them."""
+"""Routes of the photos under review, and of the heat maps that show where the network looked."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from sarb.serve.recogniser import Seen
 
 
 class Heat(BaseModel):
-    """A heat map: ``grid`` is (height, width), ``heat`` the bytes row by row in base64."""
+    """A heat map: ``grid`` is (height, width), ``heat`` its bytes, row by row, in base64."""
 
     grid: tuple[int, int]
     heat: str
 
 
 def image_routes(pictures: Pictures) -> APIRouter:
-    """Make the routes."""
+    """Return the routes."""
     routes = APIRouter(tags=["review"])
 
     @routes.get("/api/images/{image}", response_class=Response)
     def picture(image: int) -> Response:
-        """A picture of the labels by its number, as JPEG."""
+        """A photo under review, by number, as JPEG."""
         jpeg, _ = _numbered(pictures, image)
         return Response(jpeg, media_type="image/jpeg")
 
     @routes.get("/api/images/{image}/heat/{category}")
     def heat(image: int, category: int) -> Heat:
-        """Where the network looked for a category (by number) in a picture (by number)."""
+        """Where the network looked for a category in a photo, both by number."""
         _, seen = _numbered(pictures, image)
         count, height, width = seen.heat.shape
         if not 0 <= category < count:
-            raise HTTPException(404, f"there is no category {category}; there are {count}, from 0")
+            raise HTTPException(404, f"no category {category}: they are numbered 0 to {count - 1}")
         return Heat(grid=(height, width), heat=encode(seen.heat[category]))
 
     return routes
@@ -41,5 +41,5 @@ def image_routes(pictures: Pictures) -> APIRouter:
 
 def _numbered(pictures: Pictures, image: int) -> tuple[bytes, Seen]:
     if not 0 <= image < len(pictures):
-        raise HTTPException(404, f"there is no image {image}; there are {len(pictures)}, from 0")
+        raise HTTPException(404, f"no image {image}: they are numbered 0 to {len(pictures) - 1}")
     return pictures[image]

@@ -11,12 +11,14 @@ from pydantic import BaseModel, Field
 from sarb.serve.desk import Desk
 from sarb.serve.questions import Question
 
-Who = Annotated[str, Field(min_length=1, max_length=64, description="Your name, or that of your tab.")]
-Count = Annotated[int, Field(ge=1, le=50, description="Questions to hand out.")]
+Who = Annotated[
+    str, Field(min_length=1, max_length=64, description="Your name, or an id of your browser tab.")
+]
+Count = Annotated[int, Field(ge=1, le=50, description="How many questions to hand out.")]
 
 
 class Ask(BaseModel):
-    """Ask for questions, of one category if wanted."""
+    """Ask for questions, from one category or from all."""
 
     who: Who
     category: str | None = None
@@ -24,25 +26,23 @@ class Ask(BaseModel):
 
 
 class Answer(Ask):
-    """Answer a question: yes, no or skip."""
+    """Answer a question with yes, no or skip."""
 
     question: str = Field(max_length=64)
     answer: str = Field(max_length=8)
 
 
 class Undo(Ask):
-    """Take back your last answer; with a question, only if it is the last, so that sending it twice does no
-    harm.
-    """
+    """Take back your last answer; with ``question``, only if that was the last, so a resend does no harm."""
 
     question: str | None = Field(default=None, max_length=64)
 
 
 class Progress(BaseModel):
-    """Counts of the questions; ``undo`` is the one that you can take back. ``problem`` says why the CSV is
-    not written.
+    """How many questions there are, and how they were answered.
 
-    An answer is safe in the journal all the same.
+    ``undo`` is the question that you can take back. ``problem`` says why the CSV could not be written; the
+    answers are safe in the journal even then.
     """
 
     questions: int
@@ -56,9 +56,7 @@ class Progress(BaseModel):
 
 
 class Reply(BaseModel):
-    """The questions this person holds now, in order, and the progress; after an undo the question taken
-    back.
-    """
+    """The questions you hold now, in order, and the progress; after an undo, the question taken back."""
 
     next: list[Question]
     progress: Progress
@@ -66,22 +64,22 @@ class Reply(BaseModel):
 
 
 def review_routes(desk: Desk) -> APIRouter:
-    """Make the routes."""
+    """Return the routes."""
     routes = APIRouter(tags=["review"])
 
     @routes.get("/api/review")
     def categories() -> list[dict[str, Any]]:
-        """Every category with its number of questions and how many are open."""
+        """Every category with its number of questions, and how many are open."""
         return desk.open_by_category()
 
     @routes.post("/api/review/next")
     def following(ask: Ask) -> Reply:
-        """Hand out questions; nobody else gets them for a while."""
+        """Hand out questions; nobody else gets them while you are active."""
         return _reply(desk, ask)
 
     @routes.post("/api/review/answer")
     def answer(given: Answer) -> Reply:
-        """Save an answer; it is on the disk when this returns. The same answer twice is one answer."""
+        """Save an answer; it is on disk when this returns. Sending it again changes nothing."""
         desk.answer(given.who, given.question, given.answer)
         return _reply(desk, given)
 

@@ -1,4 +1,4 @@
-"""The review desk: hands out questions, takes answers, takes them back, and never loses one."""
+"""The review desk: hands out questions, saves answers, takes them back, and never loses one."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ from sarb.serve.questions import Question, Questions
 from sarb.serve.saver import Saver
 from sarb.serve.table import Table
 
-#: questions that are looked at together when free ones are sought
+#: how many questions to look at together when searching for free ones
 BLOCK = 4096
 
 
 class Desk:
     """The state of a review. All public methods may be called from any thread.
 
-    Each person (each tab) has a name of its own. What is handed to one is not handed to another until it is
-    answered or nothing was heard for a while (:class:`Leases`). If two answer the same question all the
-    same, the last answer counts; the journal keeps both. One can take back only what one has answered
-    oneself.
+    Each person (each browser tab) has a name. A question handed to one person is not handed to another,
+    unless the first one falls silent (:class:`Leases`). If two people answer the same question anyway, the
+    last answer counts and the journal keeps both. People can take back only their own answers.
 
     Args:
         table: the labels.
         questions: what to ask about them.
-        out: the CSV; the journal lies beside it.
+        out: the CSV; the journal is next to it.
         clock: seconds, for the leases.
 
     Attributes:
-        reading: options that read the CSV.
-        ignored: answers in the journal about labels that are known now, or gone.
+        reading: options with which ``sarb.load`` reads the CSV.
+        ignored: how many answers in the journal are about labels that are known or gone now.
         saver: writes the CSV.
     """
 
@@ -63,7 +62,7 @@ class Desk:
         self._journal = self._open_journal()
         try:
             self._replay()
-            self._write()  # now, so that what hinders it is known before any answer
+            self._write()  # now, so that a failure shows up before the first answer
         except BaseException:
             self._journal.close()
             raise
@@ -73,12 +72,13 @@ class Desk:
         path = journal_of(self.out)
         if self.out.exists() and not path.exists():
             raise SarbError(
-                f"{self.out}: exists already and no review wrote it (there is no {path.name}); choose another --out"
+                f"{self.out}: exists already and was not written by a review (there is no {path.name}); "
+                "choose another --out"
             )
         return Journal(path)
 
     def _replay(self) -> None:
-        """Go on where the journal ends, unless the CSV holds labels that it does not explain."""
+        """Resume from the journal, unless the CSV holds labels that the journal does not explain."""
         values = self.table.labels.values
         explained = np.zeros((values.size, 3), bool)
         explained[np.arange(values.size), values.ravel().astype(np.int64) + 1] = True
@@ -95,7 +95,7 @@ class Desk:
             self.table.check_out(self.out, explained.reshape(*values.shape, 3))
 
     def _record(self, entries: Sequence[int], answer: str, who: str, action: str) -> None:
-        """To the disk first, then into memory."""
+        """Write to disk first, then to memory."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         shared = {"kind": action, "answer": answer, "who": who, "time": now}
         questions = [self.questions[entry] for entry in entries]
@@ -134,7 +134,7 @@ class Desk:
         return free[:count]
 
     def answer(self, who: str, question: str, answer: str) -> None:
-        """Save an answer: yes, no or skip. The same once more changes nothing."""
+        """Save an answer: yes, no or skip. Repeating it changes nothing."""
         if answer not in ANSWERS:
             raise SarbError(unknown_name("answer", answer, ANSWERS))
         with self._lock:
@@ -143,9 +143,10 @@ class Desk:
                 self._record([entry], answer, who, "answer")
 
     def undo(self, who: str, question: str | None = None) -> Question | None:
-        """Take back this person's last answer and hand the question out again; None if there is none.
+        """Take back this person's last answer and return its question; None if there is nothing to undo.
 
-        With the id of a ``question``, only if that is the last one: asking twice takes back one answer.
+        With the id of a ``question``, only if that was the last one, so that sending it twice takes back one
+        answer.
         """
         with self._lock:
             step = self._answers.last_step(who)
@@ -174,7 +175,7 @@ class Desk:
             return len(skipped)
 
     def progress(self, who: str = "", category: str | None = None) -> dict[str, Any]:
-        """Counts of the questions (of one category), and how saving goes."""
+        """Return how many questions have which answer, in one category or in all, and how saving is going."""
         with self._lock:
             column = self.questions.column(category)
             chosen = slice(None) if column is None else slice(column, column + 1)
@@ -191,7 +192,7 @@ class Desk:
             }
 
     def open_by_category(self) -> list[dict[str, Any]]:
-        """How many questions each category has, and how many are open."""
+        """Return how many questions each category has, and how many are open."""
         with self._lock:
             total = self.questions.counts
             still_open = total - sum(self._answers.counts.values())
@@ -204,7 +205,7 @@ class Desk:
         return column is None or entry % len(self.categories) == column
 
     def values(self) -> NDArray[np.int8]:
-        """The labels (N, C) with all answers."""
+        """Return the labels (N, C) with all answers filled in."""
         with self._lock:
             return self._answers.fill(self.table.labels.values)
 
@@ -212,7 +213,7 @@ class Desk:
         self.reading = self.table.write(self.values(), self.out)
 
     def close(self) -> None:
-        """Write the CSV and let go of the journal."""
+        """Write the CSV and close the journal."""
         try:
             self.saver.close()
         finally:

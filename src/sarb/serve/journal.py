@@ -1,4 +1,4 @@
-"""Every answer, durable before it is confirmed: one line of JSON each, appended and forced to the disk."""
+"""Every answer, on disk before it is confirmed: one line of JSON each, appended and synced."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ if sys.platform != "win32":
 
 
 class SaveError(SarbError):
-    """An answer that could not be written; it may be sent again."""
+    """An answer that could not be saved; it can be sent again."""
 
 
 def journal_of(out: Path) -> Path:
-    """The journal beside the file of a review: ``reviewed.csv`` -> ``reviewed.answers.jsonl``."""
+    """Return the journal next to a review's file: ``reviewed.csv`` -> ``reviewed.answers.jsonl``."""
     return out.with_name(f"{out.stem}.answers.jsonl")
 
 
 class Journal:
     """An append-only file of JSON lines, held by one process.
 
-    A line counts when its line break is on the disk. What a crash left behind the last one was never
-    confirmed to anybody and is cut off.
+    A line counts once its line break is on disk. Anything a crash left after the last line break was never
+    confirmed to anyone, and is cut off. Plain text rather than a database: people can read and repair it
+    without tools.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,15 +46,19 @@ class Journal:
         self._end = self._cut_partial_line()
 
     def _lock(self) -> None:
-        """Refuse a second server on the same file: two would not see each other's answers."""
-        if sys.platform == "win32":  # has no such lock
+        """Refuse a second server on the same file: the two would not see each other's answers.
+
+        The lock is on the journal itself, so there is no lock file next to the user's labels.
+        """
+        if sys.platform == "win32":  # it has no flock
             return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._file)
             raise SarbError(
-                f"{self.path}: another 'sarb serve' is writing it; open that one's page, or choose another --out"
+                f"{self.path}: another 'sarb serve' is using it; "
+                "open that server's page, or choose another --out"
             ) from None
 
     def _cut_partial_line(self) -> int:
@@ -64,7 +69,7 @@ class Journal:
         return end
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Yield all lines, oldest first."""
+        """Yield all records, oldest first."""
         with self.path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 try:
@@ -72,11 +77,11 @@ class Journal:
                 except ValueError:
                     record = None
                 if not isinstance(record, dict):
-                    raise SarbError(f"{self.path}:{number}: not a line of answers; mend or remove this line")
+                    raise SarbError(f"{self.path}:{number}: not an answer; repair or remove this line")
                 yield record
 
     def append(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write lines; they are on the disk when this returns, and not in the file when it raises."""
+        """Append records; they are on disk when this returns, and not in the file if it raises."""
         text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
         try:
             written = 0
@@ -89,14 +94,14 @@ class Journal:
         self._end += len(text)
 
     def close(self) -> None:
-        """Let go of the file; once more does nothing."""
+        """Close the file; calling it again does nothing."""
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new file's name durable, where folders can be opened."""
+    """Make the name of a new file durable, on systems that can sync a folder."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         os.fsync(handle)

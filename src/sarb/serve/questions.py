@@ -1,4 +1,4 @@
-"""The questions of a review: one for each unknown label, the most valuable first."""
+"""The questions of a review: one per unknown label, the most valuable first."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sarb.labels import UNKNOWN, LabelMatrix
 
 
 class StaleError(SarbError):
-    """A question of other labels than those that are served now."""
+    """A question about labels that are no longer being served."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One unknown label; ``image`` is the number for ``/api/images``."""
+    """One unknown label; ``image`` is its number in ``/api/images``."""
 
     id: str
     image: int
@@ -31,7 +31,7 @@ class Question:
 
 
 class Questions:
-    """The questions about a label matrix (N, C), found by entry, by category or by id.
+    """The questions about a label matrix (N, C), by entry, by category or by id.
 
     An entry is the flat index row · C + column of one label.
 
@@ -74,7 +74,7 @@ class Questions:
         )
 
     def column(self, category: str | None) -> int | None:
-        """Return the column of a category, None for all of them."""
+        """Return the column of a category; None stands for all categories."""
         if category is None:
             return None
         if category not in self._columns:
@@ -82,7 +82,7 @@ class Questions:
         return self._columns[category]
 
     def in_column(self, column: int | None) -> NDArray[np.int64]:
-        """Return the entries of one column, or all; remembered, since every answer asks for them."""
+        """Return the entries of one column, or of all; kept in memory, since every answer needs them."""
         if column is None:
             return self.entries
         if column not in self._by_column:
@@ -90,7 +90,7 @@ class Questions:
         return self._by_column[column]
 
     def entry_named(self, file_name: str, label: str) -> int | None:
-        """Return the entry of a file and a label, None if it is known now or gone."""
+        """Return the entry of a file and a label; None if the label is known or gone now."""
         row = self._rows.get(file_name)
         column = self._columns.get(label)
         if row is None or column is None or self._labels.values[row, column] != UNKNOWN:
@@ -98,7 +98,7 @@ class Questions:
         return row * len(self._columns) + column
 
     def entry_with_id(self, ident: str) -> int:
-        """Return the entry of a question, if it still is the same label and nobody knew it."""
+        """Return the entry of a question; raise if the id does not name an unknown label."""
         parts = ident.split("-")
         if len(parts) == 3 and all(part.isascii() and part.isdecimal() for part in parts[:2]):
             row = int(parts[0])
@@ -107,4 +107,4 @@ class Questions:
                 entry = row * len(self._columns) + column
                 if self[entry].id == ident and self._labels.values[row, column] == UNKNOWN:
                     return entry
-        raise StaleError("this question is not part of the labels that are served now; reload the page")
+        raise StaleError("this question does not belong to the labels being served now; reload the page")

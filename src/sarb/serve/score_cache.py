@@ -1,8 +1,7 @@
-"""Scores of the images of a review, kept from one start to the next; a photo that is new or changed is not
-among them.
+"""The scores of a review's images, kept from one start to the next; new or changed photos are scored again.
 
 One ``.npz`` (no pickle) per model and review in the cache folder: ``logits`` (n, C), ``marks`` (n, 2) with
-size and time of change of each file, and ``paths``, their names as bytes with zeros between.
+the size and modification time of each file, and ``paths``, the file names as bytes separated by zeros.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Flags = NDArray[np.bool_]
 
 
 def fingerprint(model: Model) -> str:
-    """Hash of all that decides a score besides the photo: weights, categories, network, input, version."""
+    """Return a hash of what a score depends on besides the photo: weights, categories, network, version."""
     facts = [__version__, model.categories, model.config, model.transform.config()]
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     for name, tensor in model.network.state_dict().items():
@@ -35,12 +34,12 @@ def fingerprint(model: Model) -> str:
 
 
 class ScoreCache:
-    """What is known about the files of one review.
+    """The stored scores of one review.
 
     Args:
         model: the model.
         out: the CSV of the review.
-        files: N image files, as they are now; a file that changes later is scored again at the next start.
+        files: N image files as they are now; a file that changes later is scored again at the next start.
     """
 
     def __init__(self, model: Model, out: Path, files: Sequence[Path]) -> None:
@@ -51,9 +50,7 @@ class ScoreCache:
         self._categories = len(model.categories)
 
     def read(self) -> tuple[Floats, Flags]:
-        """Logits (N, C), 0 where there is none, and whether there is one (N,); a damaged file counts as
-        none.
-        """
+        """Return logits (N, C), 0 where unknown, and whether they are known (N,); ignore a damaged file."""
         logits = np.zeros((len(self._names), self._categories), np.float32)
         known = np.zeros(len(self._names), bool)
         try:
@@ -74,7 +71,7 @@ class ScoreCache:
         return logits, known
 
     def write(self, logits: Floats, readable: Flags) -> None:
-        """Keep the logits (N, C) of the readable images (N,), and no others."""
+        """Store the logits (N, C) of the readable images (N,) only."""
         names = "\0".join(name for name, good in zip(self._names, readable, strict=True) if good)
         paths = np.frombuffer(names.encode("utf-8", "surrogateescape"), np.uint8)
         with atomic_write(self.file, "wb") as file:
@@ -82,7 +79,7 @@ class ScoreCache:
 
 
 def _mark(file: Path) -> tuple[int, int]:
-    """Size and time of the last change in nanoseconds; (-1, -1) for a file that is not there."""
+    """Return size and modification time in nanoseconds; (-1, -1) for a missing file."""
     try:
         status = file.stat()
     except OSError:

@@ -40,28 +40,27 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
 ) -> int:
-    """Serve a run or model folder until a signal comes; return the exit code (130 after Ctrl-C, 143 after
-    SIGTERM).
-    """
-    listening = listen(host, port)  # first, so that a taken port is known before a model is loaded
+    """Serve a run or model folder until a signal; return the exit code: 130 for Ctrl-C, 143 for SIGTERM."""
+    listening = listen(host, port)  # first: a port in use is an error before the model is loaded
     with listening:
         recogniser = Recogniser(load_model(run), run)
         desk = None if labels is None else open_desk(recogniser, labels, options or {}, out)
         app = create_app(run, recogniser, desk, host=host)
         if host not in LOOPBACK:
-            say(f"warning: everybody who can reach {host} can use this server; it has no password")
+            say(f"warning: anyone who can reach {host} can use this server; it has no password")
         if desk is not None:
             counts = desk.progress()
             say(
-                f"review: {counts['open']:,} of {counts['questions']:,} labels to ask; answers go to {desk.out}"
+                f"review: {counts['open']:,} of {counts['questions']:,} labels to ask about; "
+                f"answers go to {desk.out}"
             )
         shown = f"[{host}]" if ":" in host else host
-        say(f"serving {run} at http://{shown}:{listening.getsockname()[1]}/ (Ctrl-C stops)")
+        say(f"serving {run} at http://{shown}:{listening.getsockname()[1]}/ (Ctrl-C to stop)")
         return _until_stopped(app, listening)
 
 
 def say(text: str) -> None:
-    """Talk goes to stderr."""
+    """Print a message to stderr."""
     print(f"sarb: {text}", file=sys.stderr, flush=True)
 
 
@@ -69,7 +68,7 @@ def _until_stopped(app: Any, listening: socket.socket) -> int:
     caught: list[int] = []
     previous = {}
     for number in (signal.SIGINT, signal.SIGTERM):
-        # the server catches the signal, ends well, and then raises it again for us
+        # the server catches the signal, shuts down cleanly, and then raises it again for us
         previous[number] = signal.signal(number, lambda number, _: caught.append(number))
     try:
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
@@ -82,13 +81,13 @@ def _until_stopped(app: Any, listening: socket.socket) -> int:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 takes any free one."""
+    """Return a listening socket; port 0 takes any free port."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, socket_type, protocol, _, address = addresses[0]
         listening = socket.socket(family, socket_type, protocol)
     except OSError as error:
-        raise SarbError(f"host '{host}': {error.strerror}") from None
+        raise SarbError(f"cannot listen on host '{host}' ({error.strerror})") from None
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
@@ -101,14 +100,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def open_desk(recogniser: Recogniser, labels: str, options: Mapping[str, Any], out: Path | None) -> Desk:
-    """Read the labels, score their images, rank the questions, and take up the review where it was left."""
+    """Read the labels, score their images, rank the questions, and resume the review if there was one."""
     table = Table(load(labels, **options))
     path = check_target(out or table.default_out())
     _refuse_answers(table, path)
     if table.labels.known.all():
-        raise SarbError(f"{labels}: every label is known, there is nothing to review")
+        raise SarbError(f"{labels}: every label is known; there is nothing to review")
     for part in table.data.splits.values():
-        match_categories(recogniser.model, part)  # says which differ
+        match_categories(recogniser.model, part)  # raises if they differ
     scores, readable = _scored(recogniser, table, path)
     columns = [recogniser.categories.index(name) for name in table.labels.categories]
     scores = Scores(scores.logits[:, columns], table.labels.categories, table.labels.paths)
@@ -117,27 +116,29 @@ def open_desk(recogniser: Recogniser, labels: str, options: Mapping[str, Any], o
     desk = Desk(table, questions, path)
     if desk.ignored:
         say(
-            f"{desk.ignored:,} earlier answers are about labels that are known now, or gone; they stay in the journal"
+            f"ignored {desk.ignored:,} earlier answers about labels that are known or gone now; "
+            "they stay in the journal"
         )
     return desk
 
 
 def _refuse_answers(table: Table, out: Path) -> None:
-    """Say how to go on when the file of the answers is given as the labels."""
+    """Say how to resume a review if its output is given as the labels."""
     source = table.data.train.source
     if source is None or not (source.exists() and out.exists() and journal_of(out).exists()):
         return
     if out.samefile(source):
         raise SarbError(
-            f"{out}: this is the source itself, which a review never changes; to go on with a review, give the table "
-            "it began with again (--labels labels.csv): your answers are taken up. For another one, choose --out"
+            f"{out}: this is the source itself, which a review never changes. "
+            "To resume a review, pass its original table (--labels labels.csv); your answers are kept. "
+            "To review this file, choose another --out"
         )
 
 
 def _scored(recogniser: Recogniser, table: Table, out: Path) -> tuple[Scores, NDArray[np.bool_]]:
-    """Scores of all images in the model's order, 0 for unreadable ones, and which can be read (N,).
+    """Return the scores of all images, 0 for unreadable ones, and which images can be read (N,).
 
-    Those of the last start are used again where the model and the photo are still the same.
+    Scores from the last start are reused if neither the model nor the photo has changed.
     """
     skipped: list[tuple[str, str]] = []
     cache = ScoreCache(recogniser.model, out, table.files)
@@ -152,6 +153,6 @@ def _scored(recogniser: Recogniser, table: Table, out: Path) -> tuple[Scores, ND
         raise ImageError("none of the images can be read")
     logits[readable & ~known] = fresh.logits
     if len(fresh):
-        with suppress(OSError):  # without a place to keep them they are computed again next time
+        with suppress(OSError):  # if they cannot be stored, the next start computes them again
             cache.write(logits, readable)
     return Scores(logits, recogniser.categories, table.labels.paths), readable
