@@ -1,4 +1,4 @@
-// The page: which part is shown.
+// The page: shows Try, Review or Report.
 import { byId, notice, request } from "./page.js";
 import { startReview, enterReview } from "./review.js";
 import { startTry } from "./try.js";
@@ -40,4 +40,4 @@ async function start() {
   show(info);
 }
 
-start().catch((error) => notice(`The server does not answer: ${error.message}`));
+start().catch((error) => notice(`The server does not respond: ${error.message}`));

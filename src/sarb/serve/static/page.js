@@ -1,4 +1,4 @@
-// What the parts of the page share.
+// Helpers shared by all parts of the page.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -15,7 +15,7 @@ export function notice(text = "") {
 
 export const percent = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
 
-// A refusal of the server has .status; without it the server was not reached.
+// An error reply of the server has .status; without it, the server could not be reached.
 export async function request(path, options = {}) {
   const reply = await fetch(path, options);
   if (reply.ok) return reply;

@@ -1,7 +1,7 @@
-// A photo on a canvas with a heat map laid over it.
+// A photo on a canvas, with a heat map over it.
 
-// colour of a value 0..255: transparent, yellow, orange, red; the same as .scale in style.css.
-// Little attention leaves the photo as it is, so that one can still see what it shows.
+// Colours for values 0..255: transparent, yellow, orange, red; the same as .scale in style.css.
+// Where there is little attention, the photo stays visible.
 const STOPS = [
   { at: 0, rgba: [255, 225, 120, 0] },
   { at: 0.4, rgba: [255, 225, 120, 0] },
@@ -23,7 +23,7 @@ export function fromBase64(text) {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
-// grid [height, width] and bytes -> a canvas of that many pixels
+// Turns a grid [height, width] of bytes into a canvas with one pixel per byte.
 export function heatMap([height, width], bytes) {
   const canvas = document.createElement("canvas");
   canvas.width = width;

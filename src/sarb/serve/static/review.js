@@ -1,5 +1,5 @@
 // Review: one question at a time, answered with a key.
-// Answers are sent in order, one by one, until the server has them.
+// Answers are sent in order, one at a time, and again until the server has them.
 import { byId, element, notice, percent, post, request } from "./page.js";
 import { Picture, fromBase64, heatMap } from "./picture.js";
 
@@ -9,11 +9,11 @@ const KEYS = {
 };
 const RETRY = 2000; // milliseconds, after the server could not be reached
 const POLL = 5000; // milliseconds, while others hold the last questions
-const FINAL = [400, 409, 422]; // a refusal that will not become right by repeating it
+const FINAL = [400, 409, 422]; // sending it again would not help
 
 const who = stored("sarb-who", crypto.getRandomValues(new Uint32Array(3)).join("-"));
-// What the server has not confirmed yet survives a reload.
-// An undo that was never sent does not: it names nothing.
+// What the server has not confirmed yet survives a reload,
+// except an undo that was never sent: it does not yet name a question.
 const sendable = (step) => step.path !== "undo" || step.question;
 const pending = JSON.parse(stored("sarb-pending", "[]")).filter(sendable);
 let queue = [];
@@ -92,7 +92,7 @@ async function send() {
   while (pending.length) {
     const { path, ...step } = pending[0];
     if (path !== "next") say("Saving …");
-    if (path === "undo" && !step.question) { // named now, so that sending it twice takes back one answer
+    if (path === "undo" && !step.question) { // with its id, so that sending it twice takes back one answer
       step.question = progress.undo;
       pending[0] = { path, ...step };
       keep();
@@ -130,7 +130,7 @@ function take(reply) {
   clearTimeout(timer);
   if (!queue.length && progress.open) timer = setTimeout(() => enqueue({ path: "next" }), POLL);
   if (progress.problem) say(`The table is not up to date: ${progress.problem}`);
-  else say(`Saved. The table is ${progress.out}`);
+  else say(`Saved. The reviewed table is ${progress.out}`);
   render();
 }
 
@@ -175,7 +175,7 @@ function draw(question) {
   if (drawn === question.id) return;
   drawn = question.id;
   const label = element("b", { textContent: question.label });
-  byId("question").replaceChildren("Is there ", label, " in this photo?");
+  byId("question").replaceChildren("Does this photo show ", label, "?");
   byId("chance-bar").style.width = `${100 * question.probability}%`;
   byId("chance").textContent = `The model says ${percent(question.probability)}`;
   byId("reason").textContent = question.reason;
@@ -188,14 +188,14 @@ function draw(question) {
     picture.lay(byId("heat").checked ? heat : null);
     picture.canvas.dataset.question = question.id;
     picture.canvas.setAttribute("aria-label", question.file_name);
-    // the next ones are there when they are needed
+    // load the next ones ahead
     for (const next of queue.slice(1)) load(next).catch(() => {});
   }).catch((error) => {
     loaded.delete(question.id);
     if (drawn !== question.id) return;
     picture.show(null);
     if (error.status) notice(error.message);
-    else { // the server cannot be reached; the photo comes when it can
+    else { // the server cannot be reached: try again
       drawn = null;
       setTimeout(render, RETRY);
     }
@@ -205,9 +205,9 @@ function draw(question) {
 function finish() {
   drawn = null;
   const ofCategory = category() ? ` for ${category()}` : "";
-  const held = `The last ${progress.open} open questions${ofCategory} are with somebody else.`;
+  const held = `All open questions${ofCategory} are with somebody else (${progress.open} left).`;
   byId("done-text").textContent = progress.open
-    ? `${held} This page asks again by itself.`
+    ? `${held} This page checks again on its own.`
     : `No open question is left${ofCategory}.`;
   byId("reopen").hidden = !progress.skip;
   byId("reopen").textContent = `Ask the ${progress.skip} skipped again`;

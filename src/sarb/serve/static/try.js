@@ -11,14 +11,14 @@ export function startTry(info) {
   const files = byId("files");
   files.addEventListener("change", () => {
     send([...files.files]);
-    files.value = ""; // the same photo may be chosen again
+    files.value = ""; // so that the same photo can be chosen again
   });
   listen(drop, ["dragenter", "dragover"], (event) => {
     event.preventDefault();
     drop.classList.add("over");
   });
   listen(drop, ["dragleave", "drop"], () => drop.classList.remove("over"));
-  // a photo dropped beside the field must not replace the page
+  // a photo dropped outside the field must not replace the page
   listen(window, ["dragover", "drop"], (event) => event.preventDefault());
   listen(drop, ["drop"], (event) => send([...event.dataTransfer.files]));
 }
@@ -65,7 +65,7 @@ async function fill(card, photo) {
   const state = { pinned: null };
   const rows = photo.labels.map((label) => row(label, photo.grid, picture, state));
   list.append(...rows.slice(0, SHOWN));
-  const scale = element("p", { className: "scale" }, "looked little", element("i"), "looked most");
+  const scale = element("p", { className: "scale" }, "little attention", element("i"), "most attention");
   const right = element("div", {}, element("h2", { textContent: photo.name }), list);
   if (rows.length > SHOWN) {
     const more = element("button", { className: "more", textContent: `Show all ${rows.length}` });
