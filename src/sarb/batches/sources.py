@@ -1,6 +1,4 @@
-"""Where the batches of a run come from: which images train, which validate, from files or from the feature
-cache.
-"""
+"""Where a run's batches come from: which images train and which validate, from files or the feature cache."""
 
 from __future__ import annotations
 
@@ -38,14 +36,14 @@ class Split:
 
     @classmethod
     def of(cls, whole: Dataset, valid: float | Dataset | None, seed: int) -> Split:
-        """Split off a share of the images; labels were hidden before, so validation labels stay hidden
-        too.
-        """
+        """Hold out a fraction of the images; labels hidden before are hidden from validation as well."""
         everything = np.arange(len(whole))
         if isinstance(valid, Dataset):
             return cls(whole, whole, valid, everything, everything[:0])
         if valid is not None and not 0 <= valid < 1:
-            raise ConfigError([f"valid is a share of the training images below 1, got {valid}"])
+            raise ConfigError(
+                [f"valid must be a fraction of the training images, at least 0 and below 1, got {valid}"]
+            )
         order = np.random.RandomState(seed).permutation(len(whole))
         count = max(1, round(valid * len(whole))) if valid else 0
         rows = np.sort(order[count:])
@@ -54,12 +52,11 @@ class Split:
 
 
 class Skipped:
-    """The images a run could not read: left out, counted, listed; more than 1 % of a data set stop it.
+    """The images a run could not read: left out, counted and listed; more than 1 % stops the run.
 
     Args:
-        split: which images train and which validate. Those split off count with the training images they
-            come from.
-        talk: says each once.
+        split: which images train and which validate; held-out images count towards the set they come from.
+        talk: reports each image once.
     """
 
     def __init__(self, split: Split, talk: Progress) -> None:
@@ -68,14 +65,14 @@ class Skipped:
         self.reasons: dict[tuple[str, str], str] = {}  # (part, file name) -> reason
 
     def add(self, part: str, failures: Sequence[tuple[int, str]]) -> None:
-        """Note (index, reason) of images of the part ``"train"`` or ``"valid"``."""
+        """Add (index, reason) of unreadable images in ``"train"`` or ``"valid"``."""
         if not failures:
             return
         names = {"train": self.split.train, "valid": self.split.valid}[part].labels.paths
         self.merge({"file_name": names[index], "reason": reason, "split": part} for index, reason in failures)
 
     def merge(self, rows: Iterable[dict[str, str]]) -> None:
-        """Note what another process, or the run before it was interrupted, has found."""
+        """Add what another process found, or this run before it was interrupted."""
         for row in rows:
             key = row["split"], row["file_name"]
             if key not in self.reasons:
@@ -91,30 +88,28 @@ class Skipped:
         return [reason for (part, _), reason in self.reasons.items() if part in parts]
 
     def rows(self) -> list[dict[str, str]]:
-        """Rows of ``errors.csv``, in an order that does not depend on when they were found."""
+        """Return the rows of ``errors.csv``, in an order that does not depend on when they were found."""
         return [
             {"file_name": name, "reason": reason, "split": part}
             for (part, name), reason in sorted(self.reasons.items())
         ]
 
     def readable(self, part: str, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Note what is missing from batches, and leave those out of which nothing is left."""
+        """Yield the batches that are not empty, and add what is missing from them."""
         for batch in batches:
             self.add(part, batch.failures)
             if len(batch.index):
                 yield batch
 
     def figures(self) -> dict[str, int]:
-        """Numbers of an epoch for ``log.csv``: known labels that could be learned from, and images skipped
-        so far.
-        """
+        """Return numbers for ``log.csv``: known labels of readable images, and images skipped so far."""
         from accelerate.utils import gather_object
 
         self.merge(gather_object(self.rows()))  # each process has read its share of the images
         return {"known": int(np.count_nonzero(self.used().values)), "skipped": len(self.reasons)}
 
     def used(self) -> LabelMatrix:
-        """The training labels without those of unreadable images."""
+        """Return the training labels of the readable images."""
         labels = self.split.train.labels
         return labels.take(np.array([("train", path) not in self.reasons for path in labels.paths], bool))
 
@@ -123,9 +118,10 @@ class Skipped:
 class Sources:
     """Batches for training (augmented), for a plain pass over the training images, and for validation.
 
-    ``cached`` tells whether they come from the feature cache, ``views`` how many augmented views of each
-    training image it holds (0: training uses the plain one), ``size`` the bytes of all its files that this
-    run reads.
+    Attributes:
+        cached: whether they come from the feature cache.
+        views: cached augmented views of each training image; with 0, training uses the plain view.
+        size: bytes of the cache that this run reads.
     """
 
     train: Source
@@ -136,7 +132,7 @@ class Sources:
     size: int = 0
 
     def record(self) -> dict[str, Any]:
-        """What ``config.json`` says about the cache."""
+        """Return what ``config.json`` says about the cache."""
         return {"cached": self.cached, "cached_views": self.views, "cached_bytes": self.size}
 
     @classmethod
@@ -149,7 +145,7 @@ class Sources:
         device: torch.device,
         talk: Progress,
     ) -> Sources:
-        """Take the feature cache where it can serve, else the files."""
+        """Use the feature cache if possible, else the files."""
         backbone = model.network.backbone
         plain = model.transform
         if use_cache(settings, method, device, backbone):
@@ -168,10 +164,10 @@ class Sources:
     def _cached(
         cls, split: Split, model: Model, settings: Settings, device: torch.device, talk: Progress
     ) -> Sources:
-        """The plain view of all images, and the augmented ones of those that train."""
+        """Cache the plain view of all images and the augmented views of the training images."""
         backbone = model.network.backbone
         augment = TrainTransform(settings.image_size, backbone.mean, backbone.std)
-        # The plain view of the whole set, so that another split needs no other cache.
+        # The plain view of the whole set, so that another split can use the same cache.
         plain_sets = [split.whole]
         separate_valid = bool(len(split.valid) and not len(split.held))
         if separate_valid:
@@ -208,19 +204,19 @@ def _views(stored: Sequence[Features], dataset: Dataset, seed: int) -> CachedVie
 
 
 def use_cache(settings: Settings, method: Method, device: torch.device, backbone: Backbone) -> bool:
-    """Cache when asked, or on a CPU when it is possible; refuse where it cannot serve."""
+    """Return whether to use the cache: if asked, or on a CPU if possible; raise if asked but impossible."""
     views = settings.cache_views
     if views and settings.cache is False:
         raise ConfigError(
             [
                 f"cache_views={views} needs the feature cache, which cache=False (--no-cache) turns off: "
-                "leave out one of the two. Without the cache, --augment makes new crops and flips in each epoch"
+                "drop one of the two. Without the cache, --augment draws new crops and flips in every epoch"
             ]
         )
     reason = _no_cache_reason(settings, method, backbone)
     if views and reason:
         raise ConfigError(
-            [f"--cache-views {views}: {reason}. Leave it out; --augment makes crops and flips live"]
+            [f"--cache-views {views}: {reason}. Remove it; --augment draws new crops in every epoch"]
         )
     if settings.cache and reason:
         raise ConfigError([f"the feature cache cannot be used: {reason}"])
@@ -230,13 +226,14 @@ def use_cache(settings: Settings, method: Method, device: torch.device, backbone
 
 
 def _no_cache_reason(settings: Settings, method: Method, backbone: Backbone) -> str:
-    """Why the cache cannot serve; empty if it can."""
+    """Return why the cache cannot be used; "" if it can."""
     if not method.cacheable or method.views != ("train",):
         return f"method '{settings.method}' mixes pixels or needs several views of an image"
     if settings.cache_views and backbone.train_stages == len(backbone.stage_names):
         return "every stage of the backbone is trained, so nothing is frozen (see backbone.train_stages)"
     if settings.augment and not settings.cache_views:
         return (
-            "augmentation is on (--no-augment turns it off, --cache-views 4 trains on cached augmented views)"
+            "per-epoch augmentation bypasses it "
+            "(--no-augment turns it off, --cache-views 4 trains on cached augmented views)"
         )
     return ""
