@@ -81,7 +81,8 @@ def test_the_most_valuable_first_and_by_category(open_review):
 
 def test_two_people_get_different_questions(open_review):
     desk = open_review()
-    ann, bob = desk.next("ann", count=4), desk.next("bob", count=4)
+    ann = desk.next("ann", count=4)
+    bob = desk.next("bob", count=4)
     assert not {q.id for q in ann} & {q.id for q in bob}
     assert desk.next("ann", count=4) == ann  # a reload shows the same again
     desk.answer("ann", ann[0].id, "no")
@@ -158,7 +159,8 @@ def test_it_goes_on_where_it_was_left(open_review, gaps):
     for question, answer in zip(asked, ("yes", "no", "skip", "yes", "no"), strict=False):
         desk.answer("ann", question.id, answer)
     desk.undo("ann")
-    before, counts = stored(desk), desk.progress("ann")
+    before = stored(desk)
+    counts = desk.progress("ann")
     desk.close()
     again = open_review()
     assert stored(again) == before
@@ -259,7 +261,8 @@ def test_an_answer_that_cannot_be_saved_is_not_taken(open_review, monkeypatch):
 
 def test_eight_people_at_once_lose_no_answer(open_review):
     desk = open_review()
-    said, lock = {}, threading.Lock()
+    said = {}
+    lock = threading.Lock()
 
     def work(who):
         random = np.random.RandomState(len(who))
@@ -277,8 +280,8 @@ def test_eight_people_at_once_lose_no_answer(open_review):
         thread.join()
     assert len(said) == 60 and Counter(map(len, said.values())) == {1: 60}
     result = stored(desk)
-    assert {place: ANSWERS[answers[0]] for place, answers in said.items()} == {
-        place: result[place] for place in said
+    assert {asked: ANSWERS[answers[0]] for asked, answers in said.items()} == {
+        asked: result[asked] for asked in said
     }
     assert desk.progress()["open"] == 0
 

@@ -43,7 +43,8 @@ def test_one_server_at_a_time(tmp_path):
 
 
 def test_forced_to_the_disk_before_it_returns(tmp_path, monkeypatch):
-    journal, forced = Journal(tmp_path / "a.jsonl"), []
+    journal = Journal(tmp_path / "a.jsonl")
+    forced = []
     monkeypatch.setattr(os, "fsync", lambda handle: forced.append(os.fstat(handle).st_size))
     journal.append([{"n": 1}])
     assert forced == [9]
