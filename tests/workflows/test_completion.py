@@ -119,9 +119,7 @@ def test_complete_wide_keeps_the_encoding_and_every_known_label(plain, squares, 
 
 
 def test_complete_wide_leaves_test_images_as_they_were(plain, squares, tmp_path, capsys):
-    """Of a table with gaps in its test images too: trained on, it must not test a model on its own
-    opinion.
-    """
+    """A completed table with gaps in its test images too must not test a model on its own opinion."""
     with (squares / "labels.csv").open(encoding="utf-8", newline="") as file:
         head, *table = csv.reader(file)
     with (tmp_path / "gaps.csv").open("w", encoding="utf-8", newline="") as file:
