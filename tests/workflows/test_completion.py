@@ -205,7 +205,7 @@ def test_commands(plain, tmp_path, monkeypatch, capsys):
     sure = ["sarb", "complete", str(plain), "--out", out, "--overwrite", "--min-confidence", "1"]
     assert run_command(sure, monkeypatch) == 0
     said = capsys.readouterr().err
-    assert "no category is that sure; lower --min-confidence, or answer questions: sarb serve" in said
+    assert "no label is that certain; lower --min-confidence, or answer questions: sarb serve" in said
     ask = ["sarb", "suggest", str(plain), "--budget", "3", "--out", str(tmp_path / "ask.csv")]
     assert run_command([*ask, "--json", "--weight", "finds=2"], monkeypatch) == 0
     said = capsys.readouterr()

@@ -18,7 +18,7 @@ def list_(
     what: Annotated[str, typer.Argument(help="|".join(LISTS), metavar="WHAT")],
     as_json: Json = False,
 ) -> None:
-    """List what there is to choose from."""
+    """List the available rows, methods, networks, backbones, data formats and recipes."""
     if what not in LISTS:
         raise ConfigError([unknown_name("list", what, LISTS)])
     from sarb.workflows.listing import listing

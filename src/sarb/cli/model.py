@@ -82,13 +82,13 @@ def predict(
     out: Annotated[Path | None, typer.Option(help="CSV to write.", metavar="FILE")] = None,
     top_k: Annotated[int | None, typer.Option(help="Only the K most probable labels.", min=1)] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Only labels at least so probable.", min=0, max=1)
+        float | None, typer.Option(help="Only labels at least this probable.", min=0, max=1)
     ] = None,
     batch_size: Batch = 32,
     workers: Workers = 0,
     as_json: Json = False,
 ) -> None:
-    """Label images."""
+    """Print or save the labels of images."""
     from sarb.workflows.prediction import predict_session
 
     given = [*([run] if onnx is not None and run is not None else []), *(images or [])]
@@ -104,7 +104,7 @@ def predict(
 
 
 def report(run: Run) -> None:
-    """Write a run's report.html and plots anew."""
+    """Write a run's report.html and plots again."""
     from sarb.report import write_report
     from sarb.runs.folder import CONFIG
     from sarb.runs.lookup import missing
@@ -127,7 +127,7 @@ def explain(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Picture to write.", metavar="FILE.png")] = None,
     maps: Annotated[
-        str, typer.Option(help="attention (where it looked) or evidence (what each place added).")
+        str, typer.Option(help="attention (where it looked) or evidence (what each location added).")
     ] = "attention",
     influences: Annotated[int, typer.Option(help="Other categories to name for each score.", min=0)] = 5,
     as_json: Json = False,
