@@ -144,7 +144,7 @@ def test_complete_wide_leaves_test_images_as_they_were(plain, squares, tmp_path,
 def test_figures_that_say_little_say_so():
     rare = calibrate(*make(60, [1.0, 1.0], [-2.0, 0.0], known=0.5)[:2])
     count = int(rare.counts[0].sum())
-    assert 0 < count < 100 and f"only {count} of the held-out labels are present" in describe(rare)
+    assert 0 < count < 100 and f"only {count} held-out labels are present" in describe(rare)
     many = calibrate(*make(3_000, [0.4, 0.4], [-2.0, 0.0], known=0.5)[:2])
     assert len(describe(many).splitlines()) == 3
     worse = {"before": 0.02, "after": 0.02}
@@ -185,7 +185,7 @@ def test_predict_uses_the_calibration(plain, squares, tmp_path, capsys):
     capsys.readouterr()
     predict_session(plain, [photo], None, None, None, True)
     said = capsys.readouterr()
-    assert said.err.count("--threshold 0.5 sets one for all") == 1
+    assert said.err.count("use --threshold 0.5 to set one for all") == 1
     decided = json.loads(said.out)[0]["labels"]
     thresholds = dict(zip(raw.categories, load_calibration(plain).thresholds, strict=True))
     assert set(decided) == {name for name, p in calibrated.items() if p >= thresholds[name]}
