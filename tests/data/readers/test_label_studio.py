@@ -87,7 +87,7 @@ def test_controls_can_be_joined_unless_they_share_a_choice(tmp_path):
     with pytest.raises(DataError, match="answers 2 Choices") as error:
         sarb.load(path, **OPTIONS)
     assert '-o control=wild (Python: control="wild"): 1 choices' in str(error.value)
-    assert "-o 'control=my pet' (Python: control=\"my pet\"): 1 choices" in str(error.value)
+    assert "-o control='my pet' (Python: control=\"my pet\"): 1 choices" in str(error.value)
     assert sarb.load(path, control="my pet", **OPTIONS).categories == ("dog",)
     assert sarb.load(path, control="wild,my pet", **OPTIONS).categories == ("cat", "dog")
     with pytest.raises(

@@ -5,7 +5,8 @@ import pytest
 
 from sarb.data import load
 from sarb.data.check.problems import DataWarning, gather
-from sarb.data.readers.nus_wide import load_nus_wide, read_column
+from sarb.data.readers.nus_wide import load_nus_wide
+from sarb.data.readers.nus_wide_column import read_column
 from sarb.errors import ConfigError, DataError
 from tests.data.formats import write_example
 

@@ -122,7 +122,7 @@ def test_at_most_twenty_are_shown_but_all_are_counted(table):
         ("file_name,x\n", "no row"),
         ("a.jpg,1,0\n", "line 1: the header has no column 'file_name', only a.jpg, 1, 0"),
         ("filename,x\na.jpg,1\n", "Rename 'filename' to 'file_name'"),
-        ("file_name;x\na.jpg;1\n", 'add -o delimiter=";"'),
+        ("file_name;x\na.jpg;1\n", "add -o delimiter=';'"),
         ("file_name\tx\na.jpg\t1\n", "add -o delimiter=tab"),
         ("file_name,split\na.jpg,train\n", "the header names no category"),
         ("file_name,x,y,x\na.jpg,1,1,1\n", "column 'x' occurs twice, as number 2 and 4"),

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sarb.data.check.problems import Problems, fault
+from sarb.data.parse.messages import option
 from sarb.labels import ENCODINGS, UNKNOWN, encoding_table, normalise_code, own_spelling, readings
 
 #: a table with more spellings holds no labels, and would fill the memory
@@ -36,11 +37,11 @@ class Codes:
         self.lines.append(line)
         self.flat.extend(map(self.spellings.__getitem__, cells))
         if len(self.spellings) > MOST_SPELLINGS:
+            last = next(reversed(self.spellings))[:40]
             raise fault(
                 self.problems.source,
-                f"more than {MOST_SPELLINGS:,} different values, such as "
-                f"{next(reversed(self.spellings))[:40]!r}: these are not label codes; leave out columns that are no "
-                "category with -o ignore=NAME,NAME",
+                f"more than {MOST_SPELLINGS:,} different values, such as {last!r}: these are not label "
+                "codes; leave out columns that are no category with -o ignore=NAME,NAME",
                 line=line,
                 kind="bad-value",
             )
@@ -56,22 +57,20 @@ class Codes:
         if chosen is None:  # only while problems are gathered: say nothing about labels that cannot be read
             return np.full(self._cells().shape, UNKNOWN, np.int8), {"undecoded": True}
         values = self.translate(encoding_table(chosen), f"for encoding {chosen}: {_codes(chosen)}")
-        return values, {"encoding": chosen, "codes": own_spelling(chosen, self._times())}
+        return values, {"encoding": chosen, "codes": own_spelling(chosen, self.times())}
 
     def translate(self, meaning: Mapping[str, int], expected: str) -> NDArray[np.int8]:
         """Return labels (N, C) by a table code -> label; any other cell is noted as a problem."""
         cells = self._cells()
-        strange = [normalise_code(spelling) not in meaning for spelling in self.spellings]
-        self._note(strange, cells, expected)
-        lookup = np.array(
-            [meaning.get(normalise_code(spelling), UNKNOWN) for spelling in self.spellings], np.int8
-        )
-        return lookup[cells] if cells.size else np.zeros(cells.shape, np.int8)
+        codes = [normalise_code(spelling) for spelling in self.spellings]
+        self._note([code not in meaning for code in codes], cells, expected)
+        labels = np.array([meaning.get(code, UNKNOWN) for code in codes], np.int8)
+        return labels[cells] if cells.size else np.zeros(cells.shape, np.int8)
 
     def _cells(self) -> NDArray[np.int32]:
         return np.asarray(self.flat, np.int32).reshape(len(self.lines), len(self.categories))
 
-    def _times(self) -> dict[str, int]:
+    def times(self) -> dict[str, int]:
         """Return how often each spelling occurs."""
         times = np.bincount(np.asarray(self.flat, np.int32), minlength=len(self.spellings)).tolist()
         return {spelling: times[number] for spelling, number in self.spellings.items()}
@@ -79,40 +78,27 @@ class Codes:
     def _guess(self) -> str | None:
         """Return ``words`` where the cells leave no doubt; note the possible readings otherwise."""
         codes: Counter[str] = Counter()
-        for spelling, times in self._times().items():
+        for spelling, times in self.times().items():
             codes[normalise_code(spelling)] += times
         if not set(codes) - {""} or any(code and code in ENCODINGS["words"] for code in codes):
             return "words"
         numeric = {code for name, table in ENCODINGS.items() if name != "words" for code in table}
         strange = [normalise_code(spelling) not in numeric for spelling in self.spellings]
         self._note(strange, self._cells(), "1, 0, -1, blank, or present/absent/unknown")
-        possible = readings({code: times for code, times in codes.items() if code in numeric})
-        if possible:
-            shown = "".join(f"\n  {_option(name)}: {_counts(count)}" for name, count in possible.items())
-            self.problems.add(
-                f"say what its codes mean, they can be read as{shown}", kind="undeclared-encoding"
-            )
-        else:
-            seen = ", ".join(f"{code or 'blank'} ({count} times)" for code, count in codes.items())
-            each = "".join(f"\n  {_option(name)}: {_codes(name)}" for name in ENCODINGS if name != "words")
-            self.problems.add(
-                f"no encoding has all its codes {seen}; declare one to see the other cells{each}",
-                kind="undeclared-encoding",
-            )
+        self.problems.add(_readings(codes, numeric), kind="undeclared-encoding")
         self.problems.raise_any()
         return None
 
     def _note(self, strange: Sequence[bool], cells: NDArray[np.int32], expected: str) -> None:
+        """Note the cells with a strange spelling: the first with line and column, the rest as a count."""
         if not any(strange):
             return
         bad = np.array(strange)[cells]
         spelled = list(self.spellings)
         limit = self.problems.limit
-        rows = np.flatnonzero(bad.any(axis=1))[:limit]  # the places of all would take 16 bytes a cell
-        where = [(row, column) for row in rows.tolist() for column in np.flatnonzero(bad[row]).tolist()][
-            :limit
-        ]
-        for number, (row, column) in enumerate(where):
+        rows = np.flatnonzero(bad.any(axis=1))[:limit]  # the positions of all would take 16 bytes a cell
+        positions = [(row, column) for row in rows.tolist() for column in np.flatnonzero(bad[row]).tolist()]
+        for number, (row, column) in enumerate(positions[:limit]):
             self.problems.add(
                 kind="bad-value",
                 line=self.lines[row],
@@ -131,8 +117,18 @@ class _Numbered(dict[str, int]):
         return number
 
 
-def _option(encoding: str) -> str:
-    return f'-o encoding={encoding} (Python: encoding="{encoding}")'
+def _readings(codes: Mapping[str, int], numeric: Collection[str]) -> str:
+    """Return the message that lists what the codes can mean, each reading with its option and counts."""
+    possible = readings({code: times for code, times in codes.items() if code in numeric})
+    if possible:
+        shown = "".join(
+            f"\n  {option('encoding', name)}: {_counts(count)}" for name, count in possible.items()
+        )
+        return f"say what its codes mean, they can be read as{shown}"
+    seen = ", ".join(f"{code or 'blank'} ({count} times)" for code, count in codes.items())
+    encodings = [name for name in ENCODINGS if name != "words"]
+    shown = "".join(f"\n  {option('encoding', name)}: {_codes(name)}" for name in encodings)
+    return f"no encoding has all its codes {seen}; declare one to see the other cells{shown}"
 
 
 def _counts(count: dict[str, int]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarb.data.check.problems import Problems, fault
+from sarb.data.parse.messages import first_here
 from sarb.errors import did_you_mean
 from sarb.labels import UNKNOWN, word_of
 
@@ -38,12 +39,10 @@ class Facts:
         self._rows = array("i")
         self._columns = array("i")
         self._labels = array("b")
-        self._said = array("q")
+        self._fact_lines = array("q")
         self._strangers: dict[str, tuple[int, int]] = {}
 
-    @property
-    def said(self) -> int:
-        """Number of facts so far."""
+    def __len__(self) -> int:
         return len(self._rows)
 
     @property
@@ -71,7 +70,7 @@ class Facts:
         self._rows.append(row)
         self._columns.append(column)
         self._labels.append(label)
-        self._said.append(line)
+        self._fact_lines.append(line)
 
     def matrix(self, rest: int, conflict: int | None = None) -> tuple[NDArray[np.int8], list[str]]:
         """Return labels (N, C) and the C categories; what nobody said is ``rest``.
@@ -90,10 +89,11 @@ class Facts:
                 kind="too-large",
             )
         names = list(self.columns) if self.declared else sorted(self.columns)
-        place = np.empty(len(names), np.int32)  # number of a column by arrival -> its place
-        place[[self.columns[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+        # columns are numbered as they came; this maps that number to the final column
+        final = np.empty(len(names), np.int32)
+        final[[self.columns[name] for name in names]] = np.arange(len(names), dtype=np.int32)
         rows = np.asarray(self._rows)
-        columns = place[np.asarray(self._columns)]
+        columns = final[np.asarray(self._columns)]
         values = np.full((len(self.images), len(names)), rest, np.int8)
         labels = np.asarray(self._labels)
         values[rows, columns] = labels
@@ -120,11 +120,14 @@ class Facts:
             row = int(rows[fact])
             column = int(columns[fact])
             last = int(np.flatnonzero((rows == row) & (columns == column))[-1])
-            said = f"{word_of(int(labels[fact]))} on line {self._said[fact]}, {word_of(int(values[row, column]))}"
+            first_line = self._fact_lines[fact]
+            last_line = self._fact_lines[last]
+            earlier = f"{word_of(int(labels[fact]))} on line {first_line}"
+            later = f"{word_of(int(values[row, column]))} on line {last_line}"
             self.problems.add(
-                f"'{names[row]}': '{categories[column]}' is {said} on line {self._said[last]}",
+                f"'{names[row]}': '{categories[column]}' is {earlier}, {later}",
                 kind="conflict",
-                line=self._said[last],
+                line=last_line,
                 value=categories[column],
                 times=1 + (len(other) - limit if number == limit - 1 else 0),
             )
@@ -132,12 +135,10 @@ class Facts:
 
     def _note_strangers(self) -> None:
         for number, (name, (line, times)) in enumerate(self._strangers.items()):
-            more = f" ({times} times, first here)" if times > 1 else ""
-            near = (
-                did_you_mean(name, self.columns) if number < self.problems.limit else ""
-            )  # slow, and not shown
+            # looking for the near match is slow, so do it only for what is shown
+            near = did_you_mean(name, self.columns) if number < self.problems.limit else ""
             self.problems.add(
-                f"unknown category '{name}'{more}.{near}",
+                f"unknown category '{name}'{first_here(times)}.{near}",
                 kind="unknown-category",
                 line=line or None,
                 value=name,

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import IO
 
 from sarb.data.check.problems import Problems, fault
-from sarb.errors import ConfigError
+from sarb.errors import ConfigError, DataError
 
 CHUNK = 1 << 22
 #: rows between two reports to who watches
@@ -38,41 +39,67 @@ def survey(path: Path, charset: str | None = None) -> str:
     if charset is not None:
         return _known_codec(charset)
     problems = Problems(path)
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    crlf = 0
-    ended = False
-    number = 1
     try:
         with path.open("rb") as file:
-            first = file.read(4)
+            start = file.read(4)
             file.seek(0)
-            while block := file.read(CHUNK):
-                # a pair may be cut in two by the end of a block
-                crlf += block.count(b"\r\n") + (ended and block.startswith(b"\n"))
-                ended = block.endswith(b"\r")
-                try:
-                    decoder.decode(block)
-                except UnicodeDecodeError as error:
-                    number += error.object.count(b"\n", 0, error.start)
-                    option = "utf-16" if first.startswith(_WIDE) else "latin-1"
-                    problems.add(
-                        f"not UTF-8 text (byte 0x{error.object[error.start]:02x}); save the file as UTF-8 or add "
-                        f'-o charset={option} (Python: charset="{option}")',
-                        kind="not-utf8",
-                        line=number,
-                    )
-                    problems.raise_any()
-                    return option
-                number += block.count(b"\n")
+            newlines, pairs, wrong_byte = _scan(file)
     except OSError as error:
-        raise fault(path, f"cannot be read ({error.strerror})") from None
-    if first.startswith(codecs.BOM_UTF8):
-        problems.add("starts with a byte order mark, which is skipped", kind="bom", level="note", line=1)
-    if 0 < crlf < number - 1:
-        found = f"{crlf} of {number - 1} lines end with CR LF (Windows), the others with LF"
-        problems.add(f"{found}; both are read the same", kind="crlf", level="note")
+        raise unreadable(path, error) from None
+    if wrong_byte is not None:
+        option = "utf-16" if start.startswith(_WIDE) else "latin-1"
+        problems.add(
+            f"not UTF-8 text (byte 0x{wrong_byte:02x}); save the file as UTF-8 or add "
+            f'-o charset={option} (Python: charset="{option}")',
+            kind="not-utf8",
+            line=newlines + 1,
+        )
+        problems.raise_any()
+        return option
+    if start.startswith(codecs.BOM_UTF8):
+        note_byte_order_mark(problems)
+    if 0 < pairs < newlines:
+        line_ends = f"{pairs} of {newlines} lines end with CR LF (Windows), the others with LF"
+        problems.add(f"{line_ends}; both are read the same", kind="crlf", level="note")
     problems.raise_any()
     return "utf-8-sig"
+
+
+def _scan(file: IO[bytes]) -> tuple[int, int, int | None]:
+    """Return how many newlines and CR LF pairs there are, and the first byte that is not UTF-8.
+
+    The scan ends at that byte: the newlines before it give its line.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    newlines = 0
+    pairs = 0
+    after_cr = False
+    while block := file.read(CHUNK):
+        # a pair may be cut in two by the end of a block
+        pairs += block.count(b"\r\n") + (after_cr and block.startswith(b"\n"))
+        after_cr = block.endswith(b"\r")
+        try:
+            decoder.decode(block)
+        except UnicodeDecodeError as error:
+            newlines += error.object.count(b"\n", 0, error.start)
+            return newlines, pairs, error.object[error.start]
+        newlines += block.count(b"\n")
+    return newlines, pairs, None
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    """Return the error for a file that cannot be opened or read."""
+    return fault(path, f"cannot be read ({error.strerror})")
+
+
+def wrong_charset(path: Path, codec: str, error: UnicodeError, line: int | None = None) -> DataError:
+    """Return the error for text that is not in the character set the user declared."""
+    return fault(path, f"not {codec} text ({error})", line=line, kind="bad-charset")
+
+
+def note_byte_order_mark(problems: Problems) -> None:
+    """Note that the file starts with a byte order mark."""
+    problems.add("starts with a byte order mark, which is skipped", kind="bom", level="note", line=1)
 
 
 def _known_codec(charset: str) -> str:
@@ -91,9 +118,9 @@ def read_text(path: Path, charset: str | None = None) -> str:
         with path.open(encoding=codec, newline="") as file:
             return file.read()
     except UnicodeError as error:
-        raise fault(path, f"not {codec} text ({error})", kind="bad-charset") from None
+        raise wrong_charset(path, codec, error) from None
     except OSError as error:
-        raise fault(path, f"cannot be read ({error.strerror})") from None
+        raise unreadable(path, error) from None
 
 
 def text_lines(path: Path, charset: str | None = None) -> Iterator[tuple[int, str]]:
@@ -101,6 +128,11 @@ def text_lines(path: Path, charset: str | None = None) -> Iterator[tuple[int, st
     for number, line in enumerate(read_text(path, charset).split("\n"), 1):
         if line.strip():
             yield number, line.removesuffix("\r")
+
+
+def usual_delimiter(path: Path) -> str:
+    """Return the delimiter of a table by the suffix of its file."""
+    return "tab" if path.suffix.lower() == ".tsv" else ","
 
 
 def csv_rows(path: Path, delimiter: str = ",", charset: str | None = None) -> Iterator[tuple[int, list[str]]]:
@@ -122,9 +154,9 @@ def csv_rows(path: Path, delimiter: str = ",", charset: str | None = None) -> It
                 if advance is not None and line % STRIDE == 0:
                     advance(STRIDE)
     except UnicodeError as error:
-        raise fault(path, f"not {codec} text ({error})", line=line, kind="bad-charset") from None
+        raise wrong_charset(path, codec, error, line) from None
     except csv.Error as error:
         reason = "a quote that is never closed" if "end of data" in str(error) else str(error)
         raise fault(path, f"not a CSV file ({reason})", line=line, kind="bad-csv") from None
     except OSError as error:
-        raise fault(path, f"cannot be read ({error.strerror})") from None
+        raise unreadable(path, error) from None

@@ -5,6 +5,7 @@ which.
 from __future__ import annotations
 
 from sarb.data.check.problems import Problems
+from sarb.data.parse.messages import option
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, meaning, word_of
 
 CHOICES = ("unknown", "absent")
@@ -33,7 +34,7 @@ def rest_label(problems: Problems, unlisted: str | None, present: int, rest: int
         count = {PRESENT: present, ABSENT: 0, UNKNOWN: unknown}
         count[meaning("unlisted", word)] += rest
         counts = ", ".join(f"{number} {word_of(label)}" for label, number in count.items())
-        shown += f'\n  -o unlisted={word} (Python: unlisted="{word}"): {counts}'
+        shown += f"\n  {option('unlisted', word)}: {counts}"
     problems.add(
         f"say what it means that a category is not listed for an image, it can be read as{shown}",
         kind="undeclared-unlisted",

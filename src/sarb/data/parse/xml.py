@@ -1,5 +1,7 @@
 """Read XML element by element, with the line of each, and without what makes XML dangerous."""
 
+# By hand, on expat: ElementTree gives no line numbers and expands entities; defusedxml stops only the latter.
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,6 +9,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from sarb.data.check.problems import fault
+from sarb.data.parse.text import unreadable
 
 CHUNK = 1 << 20
 #: annotation files are five levels deep; a thousand times as many is an attack or a broken file
@@ -39,19 +42,14 @@ def parse(path: Path, start: Start, text: Text | None = None, end: End | None = 
                 walk.parser.Parse(block, False)
         walk.parser.Parse(b"", True)
     except expat.ExpatError as error:
-        reason = expat.errors.messages.get(error.code, "unreadable")
-        raise fault(
-            path, f"not valid XML, {reason}", line=error.lineno, column=error.offset + 1, kind="bad-xml"
-        ) from None
+        message = f"not valid XML, {expat.errors.messages.get(error.code, 'unreadable')}"
+        raise fault(path, message, line=error.lineno, column=error.offset + 1, kind="bad-xml") from None
     except OSError as error:
-        raise fault(path, f"cannot be read ({error.strerror})") from None
-    except (
-        ValueError,
-        LookupError,
-    ) as error:  # a declared encoding Python does not know or that expat cannot use
-        raise fault(
-            path, f"not valid XML, its encoding cannot be used ({error})", line=1, kind="bad-xml"
-        ) from None
+        raise unreadable(path, error) from None
+    except (ValueError, LookupError) as error:
+        # the file declares an encoding that Python does not know or expat cannot use
+        message = f"not valid XML, its encoding cannot be used ({error})"
+        raise fault(path, message, line=1, kind="bad-xml") from None
 
 
 class _Walk:
@@ -59,7 +57,7 @@ class _Walk:
 
     def __init__(self, path: Path, start: Start, text: Text | None, end: End | None) -> None:
         self.path = path
-        self.where = list[str]()
+        self.stack: list[str] = []
         self.start = start
         self.text = text
         self.end = end
@@ -72,20 +70,20 @@ class _Walk:
             self.parser.CharacterDataHandler = self.words
 
     def open(self, tag: str, attributes: dict[str, str]) -> None:
-        self.where.append(tag)
+        self.stack.append(tag)
         line = self.parser.CurrentLineNumber
-        if len(self.where) > DEEPEST:
+        if len(self.stack) > DEEPEST:
             raise fault(self.path, "nested too deeply", line=line, kind="bad-xml")
-        self.start(self.where, attributes, line)
+        self.start(self.stack, attributes, line)
 
     def words(self, data: str) -> None:
         if self.text is not None:
-            self.text(self.where, data)
+            self.text(self.stack, data)
 
     def close(self, _: str) -> None:
         if self.end is not None:
-            self.end(self.where)
-        self.where.pop()
+            self.end(self.stack)
+        self.stack.pop()
 
     def refuse(self, *_: object) -> None:
         line = self.parser.CurrentLineNumber

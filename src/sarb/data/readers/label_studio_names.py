@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from urllib.parse import unquote
 
 from sarb.data.assemble import find_root
+from sarb.data.readers.image_files import is_file
 
 _IMAGES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 _LOCAL = re.compile(r"(?:https?://[^/]+)?/data/local-files/?\?d=(?P<path>.+)", re.DOTALL)
@@ -23,9 +23,8 @@ def local_name(value: str) -> str:
     ('0a1b2c3d-my cat.jpg', 'cats/1.jpg')
     """
     if value.startswith("data:"):
-        raise ValueError(
-            f"the image itself is in the file ('{value[:30]}…'); save it as a file and name that"
-        )
+        text = f"the image itself is in the file ('{value[:30]}…'); save it as a file and name that"
+        raise ValueError(text)
     if local := _LOCAL.fullmatch(value):
         return unquote(local["path"]).replace("\\", "/")
     if url := _URL.fullmatch(value):
@@ -39,16 +38,14 @@ def looks_like_image(value: str) -> bool:
     return not value.startswith("data:") and local_name(value).lower().endswith(_IMAGES)
 
 
-def places(path: Path, names: list[str], root: Path | None, check_files: bool) -> tuple[list[str], Path]:
+def image_files(path: Path, names: list[str], root: Path | None, check_files: bool) -> tuple[list[str], Path]:
     """Return N image names as they are on disk, and their folder."""
     bare = [_PREFIX.sub("", name, count=1) if _PREFIX.match(name) else name for name in names]
     folder = find_root(path, [*names, *bare], root, check_files)
     if not check_files or names == bare:
         return names, folder
-
-    def there(name: str) -> bool:
-        return os.path.isfile(os.path.join(folder, name))  # noqa: PTH113, PTH118 - pathlib raises for a long name
-
-    return [
-        b if b != name and not there(name) and there(b) else name for name, b in zip(names, bare, strict=True)
-    ], folder
+    files = [
+        short if short != name and not is_file(folder, name) and is_file(folder, short) else name
+        for name, short in zip(names, bare, strict=True)
+    ]
+    return files, folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,23 +12,18 @@ from sarb.data.assemble import SPLITS, assemble, declared_names, find_root
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.facts import Facts
-from sarb.data.parse.text import csv_rows
+from sarb.data.parse.messages import few
+from sarb.data.parse.rows import Rows, full_rows, other_delimiter
+from sarb.data.parse.text import csv_rows, usual_delimiter
 from sarb.data.parse.unlisted import check_unlisted, rest_label
-from sarb.errors import ConfigError, DataError, check_choice, did_you_mean
+from sarb.data.readers.list_delimiter import DELIMITERS, find_delimiter, split_labels
+from sarb.errors import DataError, check_choice, did_you_mean
 from sarb.labels import PRESENT
 
-#: what may stand between two labels, and how the option spells it
-DELIMITERS = {";": ";", "|": "|", ",": ",", " ": "space", "\t": "tab"}
 NAME_COLUMNS = ("fname", "file_name")
 TRUTH = {
-    "true": True,
-    "1": True,
-    "yes": True,
-    "1.0": True,
-    "false": False,
-    "0": False,
-    "no": False,
-    "0.0": False,
+    **dict.fromkeys(("true", "1", "yes", "1.0"), True),
+    **dict.fromkeys(("false", "0", "no", "0.0"), False),
 }
 #: a label seen once is taken for a misspelling of one seen so many times …
 FREQUENT = 20
@@ -81,26 +75,22 @@ def load_list(
     check_unlisted(unlisted)
     problems = Problems(path)
     columns = _Columns(path, file_column, labels_column, split_column, is_valid)
-    rows = list(columns.read(problems, csv_rows(path, delimiter or _by_suffix(path), charset)))
+    rows = list(columns.read(problems, csv_rows(path, delimiter or usual_delimiter(path), charset)))
     if not rows and not problems.count:
         raise fault(path, "there is a header, but no row")
-    mark = _delimiter(problems, [row.cell for row in rows], label_delimiter, unlisted)
+    mark = find_delimiter(problems, [row.cell for row in rows], label_delimiter, unlisted)
     facts = _facts(problems, rows, mark, _declared(path, categories))
     if not facts.columns:
         raise fault(path, "no row lists a label", column=labels_column)
-    listed = facts.said
-    rest = rest_label(problems, unlisted, listed, len(facts.images) * len(facts.columns) - listed)
-    values, names = facts.matrix(rest)
+    present = len(facts)
+    entries = len(facts.images) * len(facts.columns)
+    values, names = facts.matrix(rest_label(problems, unlisted, present, entries - present))
     notes: dict[str, object] = {"unlisted": unlisted} if unlisted else {"undecoded": True}
-    folder = find_root(path, facts.names, root, check_files)
     notes["label_delimiter"] = DELIMITERS.get(mark, mark) if mark else "none"
+    folder = find_root(path, facts.names, root, check_files)
     return assemble(
         problems, facts.names, values, names, root=folder, splits=facts.splits, lines=facts.lines, notes=notes
     )
-
-
-def _by_suffix(path: Path) -> str:
-    return "tab" if path.suffix.lower() == ".tsv" else ","
 
 
 def _declared(path: Path, categories: str | None) -> list[str] | None:
@@ -131,29 +121,25 @@ class _Columns:
     split: str
     is_valid: str
 
-    def read(self, problems: Problems, rows: Iterator[tuple[int, list[str]]]) -> Iterator[_Row]:
+    def read(self, problems: Problems, rows: Rows) -> Iterator[_Row]:
         """Yield the rows; what is wrong with one is noted and the row left out."""
         header = [name.strip() for name in next(rows, (1, []))[1]]
         if not header:
             raise fault(self.path, "the file is empty; expected a header fname,labels[,is_valid]")
         file, labels, split, flag = self._find(problems, header)
-        for line, row in rows:
-            if len(row) != len(header):
-                problems.add(f"{len(row)} fields, the header has {len(header)}", line=line, kind="bad-row")
-                continue
-            part = self._part(problems, row[split], line) if split is not None else ""
-            if flag is not None:
-                part = self._flag(problems, row[flag], line)
-            yield _Row(line, row[file], row[labels].strip(), part)
+        for line, row in full_rows(problems, rows, len(header)):
+            word = ""
+            if split is not None:
+                word = self._part(problems, row[split], line)
+            elif flag is not None:
+                word = self._flag(problems, row[flag], line)
+            yield _Row(line, row[file], row[labels].strip(), word)
 
     def _find(self, problems: Problems, header: list[str]) -> tuple[int, int, int | None, int | None]:
         names = [name for name in ([self.file] if self.file else NAME_COLUMNS) if name in header]
         if len(names) > 1:
-            raise fault(
-                self.path,
-                "has the columns fname and file_name; add -o file_column=fname to say which",
-                line=1,
-            )
+            text = "has the columns fname and file_name; add -o file_column=fname to say which"
+            raise fault(self.path, text, line=1)
         if not names:
             raise self._missing(header, self.file or "fname", "file_column")
         if self.labels not in header:
@@ -167,20 +153,17 @@ class _Columns:
         others = [name for name in header if name not in used]
         if others:
             problems.add(f"not read: {', '.join(others)[:200]}", level="note", kind="other-columns", line=1)
-        for name in used:
+        for name in sorted(used):
             if header.count(name) > 1:
                 problems.add(f"column '{name}' occurs twice", line=1, column=name, kind="bad-header")
         return header.index(names[0]), header.index(self.labels), split, flag
 
     def _missing(self, header: list[str], name: str, option: str) -> DataError:
-        other = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
-        if other:
-            text = f"no comma in the header; add -o delimiter={'tab' if other == chr(9) else repr(other)}"
-            return fault(self.path, text, line=1, kind="bad-header")
-        few = ", ".join(name[:40] for name in header[:5]) + (", …" if len(header) > 5 else "")
-        text = (
-            f"the header has no column '{name}', only {few}.{did_you_mean(name, header)} Add -o {option}=NAME"
-        )
+        wrong_delimiter = other_delimiter(self.path, header)
+        if wrong_delimiter is not None:
+            return wrong_delimiter
+        near = did_you_mean(name, header)
+        text = f"the header has no column '{name}', only {few(header)}.{near} Add -o {option}=NAME"
         return fault(self.path, text, line=1, kind="bad-header")
 
     def _part(self, problems: Problems, cell: str, line: int) -> str:
@@ -198,49 +181,11 @@ class _Columns:
     def _flag(self, problems: Problems, cell: str, line: int) -> str:
         word = cell.strip().lower()
         if word not in TRUTH:
+            value = word[:60]
             problems.add(
-                kind="bad-split", line=line, column="is_valid", value=word[:60], expected="True or False"
+                kind="bad-split", line=line, column="is_valid", value=value, expected="True or False"
             )
         return self.is_valid if TRUTH.get(word) else "train"
-
-
-def _delimiter(problems: Problems, cells: Sequence[str], option: str | None, unlisted: str | None) -> str:
-    """Return the character between labels, nothing where a cell is one label; stop where it is not clear."""
-    words = {word: mark for mark, word in DELIMITERS.items()} | {"none": ""}
-    if option not in ("auto", "", None):
-        if option not in words and len(option or "") != 1:
-            raise ConfigError(
-                [f"option label_delimiter is one character, space, tab or none, got {option!r}"]
-            )
-        return words.get(option or "", option or "")
-    found = [mark for mark in DELIMITERS if any(mark in cell for cell in cells)]
-    if found and found[0] in ";|,":
-        # the space of "cat, dog" belongs to the comma
-        bare = [re.sub(f"\\s*{re.escape(found[0])}\\s*", found[0], cell) for cell in cells]
-        found = [mark for mark in found if any(mark in cell for cell in bare)]
-    if not found or (len(found) == 1 and found[0] in ";|,"):
-        return found[0] if found else ""
-    shown = "".join(_reading(cells, mark) for mark in (*found, ""))
-    rest = (
-        ""
-        if unlisted
-        else "\nand add -o unlisted=unknown or -o unlisted=absent for labels that are not listed"
-    )
-    problems.raise_any()
-    text = f"say what stands between labels, they can be read as{shown}{rest}"
-    raise fault(problems.source, text, kind="undeclared-delimiter")
-
-
-def _reading(cells: Sequence[str], mark: str) -> str:
-    names = sorted({label for cell in cells for label in _labels(cell, mark)})
-    word = DELIMITERS.get(mark, "none")
-    option = f'-o label_delimiter={word if word.isalpha() else repr(word)} (Python: label_delimiter="{word}")'
-    few = ", ".join(name[:30] for name in names[:5]) + (", …" if len(names) > 5 else "")
-    return f"\n  {option}: {len(names)} {'category' if len(names) == 1 else 'categories'}: {few}"
-
-
-def _labels(cell: str, mark: str) -> list[str]:
-    return [label for part in (cell.split(mark) if mark else [cell]) if (label := part.strip())]
 
 
 def _facts(problems: Problems, rows: Sequence[_Row], mark: str, declared: list[str] | None) -> Facts:
@@ -249,7 +194,7 @@ def _facts(problems: Problems, rows: Sequence[_Row], mark: str, declared: list[s
     lines: dict[str, int] = {}
     first_cells: dict[str, str] = {}
     for row in rows:
-        labels = _labels(row.cell, mark)
+        labels = split_labels(row.cell, mark)
         if row.name in facts.images:
             _note_repeat(problems, row, facts.lines[facts.images[row.name]], first_cells[row.name], mark)
             continue
@@ -261,20 +206,15 @@ def _facts(problems: Problems, rows: Sequence[_Row], mark: str, declared: list[s
         times.update(set(labels))
         if len(set(labels)) < len(labels):
             twice = next(label for label in labels if labels.count(label) > 1)
-            problems.add(
-                f"label '{twice}' is listed twice",
-                kind="repeated-label",
-                level="warning",
-                line=row.line,
-                value=twice,
-            )
+            text = f"label '{twice}' is listed twice"
+            problems.add(text, kind="repeated-label", level="warning", line=row.line, value=twice)
     if declared is None:
         _note_near(problems, times, lines)
     return facts
 
 
 def _note_repeat(problems: Problems, row: _Row, line: int, cell: str, mark: str) -> None:
-    differ = set(_labels(row.cell, mark)) ^ set(_labels(cell, mark))
+    differ = set(split_labels(row.cell, mark)) ^ set(split_labels(cell, mark))
     more = f"; they disagree about '{min(differ)}'" if differ else ""
     problems.add(
         f"image '{row.name}' occurs twice, on lines {line} and {row.line}{more}",

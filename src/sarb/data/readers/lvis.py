@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sarb.data.assemble import find_root
 from sarb.data.check.official import LVIS, compare
 from sarb.data.dataset import Data, Dataset
-from sarb.data.parse.stream import Element
-from sarb.data.readers.coco import Instances, annotation_files, first_holding
+from sarb.data.parse.element import Element
+from sarb.data.readers.coco import annotation_files
+from sarb.data.readers.image_files import first_holding, given_folder
+from sarb.data.readers.instances import Instances
 from sarb.labels import ABSENT, PRESENT, UNKNOWN
 
 
 def load_lvis(
-    place: Path,
+    path: Path,
     *,
     train_json: Path | None = None,
     test_json: Path | None = None,
@@ -26,27 +27,27 @@ def load_lvis(
     ``neg_category_ids`` is absent, any other is unknown. Categories (1,203) are in ascending order of their
     ids, images in the order of the file. An image is named by the last two parts of its address,
     ``train2017/000000391895.jpg``: the validation file has images of both folders. They are looked for in
-        ``place``, its ``images/`` and ``coco/``, and beside ``place``.
+    ``path``, its ``images/`` and ``coco/``, and beside ``path``.
 
     Args:
-        place: the folder of the files, or one that has them in ``annotations``, or one file, without test
+        path: the folder of the files, or one that has them in ``annotations``, or one file, without test
             images.
-        train_json: another file, relative to ``place``; without ``test_json`` there is no test file then.
-        test_json: the same for testing; relative to the folder of ``place`` if that is a file.
+        train_json: another file, relative to ``path``; without ``test_json`` there is no test file then.
+        test_json: the same for testing; relative to the folder of ``path`` if that is a file.
         root: folder that holds ``train2017`` and ``val2017``, if it is another.
     """
-    below = "annotations/" if (place / "annotations" / "lvis_v1_train.json").is_file() else ""
+    below = "annotations/" if (path / "annotations" / "lvis_v1_train.json").is_file() else ""
     official = [f"{below}lvis_v1_{split}.json" for split in ("train", "val")]
-    files = annotation_files(place, official, train_json, test_json, "train_json and test_json")
-    near = place if place.is_file() else place / files[0].name
+    files = annotation_files(path, official, train_json, test_json, "train_json and test_json")
     parts: list[Dataset] = []
     for file in files:
-        found = _LvisInstances(file).read()
-        folder = (
-            _image_folder(place, file, found.names) if root is None else find_root(near, found.names, root)
-        )
-        part = found.dataset(UNKNOWN, folder, parts[0] if parts else None)
-        compare(file, LVIS.get(file.name), len(part), part.labels, found.annotations)
+        instances = _LvisInstances(file).read()
+        if root is None:
+            folder = _image_folder(path, file, instances.names)
+        else:
+            folder = given_folder(root, path.parent if path.is_file() else path)
+        part = instances.dataset(UNKNOWN, folder, parts[0] if parts else None)
+        compare(file, LVIS.get(file.name), len(part), part.labels, instances.annotations)
         parts.append(part)
     notes = {"unlisted": "unknown", "annotations": [file.name for file in files]}
     return Data(parts[0], parts[1] if len(parts) > 1 else parts[0].take([]), name="lvis", notes=notes)
@@ -71,9 +72,9 @@ def _file_name(element: Element) -> str:
     return "/".join(parts[-2:])
 
 
-def _image_folder(place: Path, file: Path, names: Sequence[str]) -> Path:
-    home = place
-    if place.is_file():
+def _image_folder(path: Path, file: Path, names: Sequence[str]) -> Path:
+    home = path
+    if path.is_file():
         home = file.parent.parent if file.parent.name == "annotations" else file.parent
-    places = [home, home / "images", home / "coco", home.parent, home.parent / "coco"]
-    return first_holding(places, names)
+    folders = [home, home / "images", home / "coco", home.parent, home.parent / "coco"]
+    return first_holding(folders, names)

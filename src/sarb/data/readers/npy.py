@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from sarb.data.assemble import SPLITS, assemble, declared_names, find_root
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.codes import Codes
+from sarb.data.parse.messages import option
 from sarb.data.parse.text import text_lines
 from sarb.errors import did_you_mean
 
@@ -56,20 +57,27 @@ def load_npy(
     array = _open(path)
     listed = _lines(path, "files", files, charset)
     if listed is None:
+        beside = f"{path.stem}.files.txt or files.txt beside it"
         text = (
-            f"name its {len(array)} rows, one image per line, "
-            f"in {path.stem}.files.txt or files.txt beside it, or add"
+            f"name its {len(array)} rows, one image per line, in {beside}, or add {option('files', 'FILE')}"
         )
-        raise fault(path, f'{text} -o files=FILE (Python: files="FILE")', kind="missing-names")
+        raise fault(path, text, kind="missing-names")
     _check_count(path, array, 0, listed)
-    names = _categories(path, array, categories)
-    codes = Codes(problems, names)
-    _count(codes, array)
+    category_names = _categories(path, array, categories)
+    codes = Codes(problems, category_names)
+    _append_rows(codes, array)
     values, notes = codes.decode(encoding)
-    rows = [name for _, name in listed[1]]
-    folder = find_root(path, rows, root, check_files)
-    parts = _parts(problems, path, array, _lines(path, "splits", splits, charset))
-    return assemble(problems, rows, values, names, root=folder, splits=parts, lines=codes.lines, notes=notes)
+    names = [name for _, name in listed.lines]
+    return assemble(
+        problems,
+        names,
+        values,
+        category_names,
+        root=find_root(path, names, root, check_files),
+        splits=_splits(problems, path, array, _lines(path, "splits", splits, charset)),
+        lines=codes.lines,
+        notes=notes,
+    )
 
 
 def _open(path: Path) -> NDArray[Any]:
@@ -86,70 +94,73 @@ def _open(path: Path) -> NDArray[Any]:
     if not isinstance(array, np.ndarray):
         raise fault(path, "an archive of arrays (.npz); save the one with the labels as .npy", kind="bad-npy")
     if array.dtype.kind not in "iufb":
-        raise fault(
-            path, f"holds {array.dtype}; expected whole numbers, floats or truth values", kind="bad-npy"
-        )
+        text = f"holds {array.dtype}; expected whole numbers, floats or truth values"
+        raise fault(path, text, kind="bad-npy")
     if array.ndim != 2 or not array.size:
         shape = " × ".join(map(str, array.shape)) or "a single number"
         raise fault(path, f"has shape {shape}; expected images × categories", kind="bad-npy")
     return array
 
 
-Listed = tuple[Path, list[tuple[int, str]]]
+class _Listed(NamedTuple):
+    """A text file and its lines, with their numbers."""
+
+    file: Path
+    lines: list[tuple[int, str]]
 
 
-def _lines(path: Path, what: str, option: str | None, charset: str | None) -> Listed | None:
+def _lines(path: Path, option_name: str, value: str | None, charset: str | None) -> _Listed | None:
     """Return the file an option names, or that lies beside ``path``, and its lines."""
-    usual = [
-        path.with_name(f"{path.stem}.{what}.txt"),
-        *([path.with_name("files.txt")] if what == "files" else []),
-    ]
-    asked = [path.parent / option, Path(option).expanduser()] if option else usual
-    file = next((place for place in asked if place.is_file()), None)
-    if file is None:
-        if option:
-            raise fault(path, f"option {what}: there is no file {option}, neither here nor in {path.parent}")
-        return None
-    return file, list(text_lines(file, charset))
+    if value:
+        candidates = [path.parent / value, Path(value).expanduser()]
+    else:
+        candidates = [path.with_name(f"{path.stem}.{option_name}.txt")]
+        candidates += [path.with_name("files.txt")] if option_name == "files" else []
+    file = next((candidate for candidate in candidates if candidate.is_file()), None)
+    if file is not None:
+        return _Listed(file, list(text_lines(file, charset)))
+    if value:
+        text = f"option {option_name}: there is no file {value}, neither here nor in {path.parent}"
+        raise fault(path, text)
+    return None
 
 
-def _check_count(path: Path, array: NDArray[Any], axis: int, listed: Listed) -> None:
-    count = array.shape[axis]
-    (file, lines) = listed
-    if count != len(lines):
-        turned = f"; array.T would fit {file.name}" if array.shape[1 - axis] == len(lines) else ""
-        what = ("rows", "columns")[axis]
-        raise fault(path, f"has {count} {what}, but {file} has {len(lines)} names{turned}", kind="bad-length")
+def _check_count(path: Path, array: NDArray[Any], axis: int, listed: _Listed) -> None:
+    names = len(listed.lines)
+    if array.shape[axis] != names:
+        size = f"{array.shape[axis]} {('rows', 'columns')[axis]}"
+        turned = f"; array.T would fit {listed.file.name}" if array.shape[1 - axis] == names else ""
+        raise fault(path, f"has {size}, but {listed.file} has {names} names{turned}", kind="bad-length")
 
 
-def _categories(path: Path, array: NDArray[Any], option: str | None) -> list[str]:
+def _categories(path: Path, array: NDArray[Any], declared: str | None) -> list[str]:
     usual = [path.with_name(f"{path.stem}.categories.txt"), path.with_name("categories.txt")]
-    chosen = option or next((file.name for file in usual if file.is_file()), None)
+    chosen = declared or next((file.name for file in usual if file.is_file()), None)
     names = declared_names(chosen, path)
     if names is None:
         return [f"category {number}" for number in range(array.shape[1])]
-    _check_count(path, array, 1, (Path(str(chosen)), list(enumerate(names, 1))))
+    _check_count(path, array, 1, _Listed(Path(str(chosen)), list(enumerate(names, 1))))
     return names
 
 
-def _parts(problems: Problems, path: Path, array: NDArray[Any], listed: Listed | None) -> list[str] | None:
+def _splits(problems: Problems, path: Path, array: NDArray[Any], listed: _Listed | None) -> list[str] | None:
     if listed is None:
         return None
     _check_count(path, array, 0, listed)
-    for line, word in listed[1]:
+    for line, word in listed.lines:
         if word.strip().lower() not in SPLITS:
             problems.add(
                 f"value {word[:60]!r}; expected train, test or valid.{did_you_mean(word[:60], SPLITS)}",
                 kind="bad-split",
-                file=listed[0],
+                file=listed.file,
                 line=line,
                 value=word[:60],
                 expected="train, test or valid",
             )
-    return [SPLITS.get(word.strip().lower(), "") for _, word in listed[1]]
+    return [SPLITS.get(word.strip().lower(), "") for _, word in listed.lines]
 
 
-def _count(codes: Codes, array: NDArray[Any]) -> None:
+def _append_rows(codes: Codes, array: NDArray[Any]) -> None:
     """Fill in all rows at once: the cells of an array are compared as numbers, never spelled one by one."""
     codes.lines.extend(range(1, len(array) + 1))
     for start in range(0, len(array), BLOCK):
@@ -164,8 +175,8 @@ def _count(codes: Codes, array: NDArray[Any]) -> None:
         room = max(0, STRANGE - len(codes.spellings))
         if len(strange) > room:
             cells[left] = codes.spellings["another number"]
-        for place in strange[:room].tolist():
-            cells.flat[place] = codes.spellings[str(block.flat[place])]
+        for index in strange[:room].tolist():
+            cells.flat[index] = codes.spellings[str(block.flat[index])]
         codes.flat.frombytes(cells.tobytes())
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sarb.data.check.problems import fault
+from sarb.data.parse.rows import Rows
 from sarb.errors import DataError
 
 
@@ -18,10 +19,10 @@ def cell_text(value: Any) -> str:
     return "" if value is None or value != value else str(value)
 
 
-def nested_column(path: Path, column: str, what: str, line: int | None = None) -> DataError:
+def nested_column(path: Path, column: str, content: str, line: int | None = None) -> DataError:
     """Return the error for a column that holds more than one code."""
     option = f"-o ignore={column!r} (Python: ignore={column!r})"
-    text = f"holds {what}; expected one code. Leave the column out with {option}"
+    text = f"holds {content}; expected one code. Leave the column out with {option}"
     return fault(path, text, line=line, column=column, kind="bad-value")
 
 
@@ -31,13 +32,12 @@ def need_pyarrow(path: Path) -> tuple[Any, Any]:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise fault(
-            path, "Parquet files need pyarrow: pip install 'sarb[table]'", kind="missing-extra"
-        ) from None
+        text = "Parquet files need pyarrow: pip install 'sarb[table]'"
+        raise fault(path, text, kind="missing-extra") from None
     return pyarrow, parquet
 
 
-def parquet_rows(path: Path, ignore: Collection[str]) -> Iterator[tuple[int, list[str]]]:
+def parquet_rows(path: Path, ignore: Collection[str]) -> Rows:
     """Yield the column names, then the rows, numbered from 1."""
     pyarrow, parquet = need_pyarrow(path)
     try:
@@ -68,10 +68,10 @@ def _texts(column: Any) -> list[str]:
     if pyarrow.types.is_float16(column.type):  # Arrow cannot look for distinct values of this type
         column = column.cast(pyarrow.float32())
     coded = column if pyarrow.types.is_dictionary(column.type) else column.dictionary_encode()
-    spelled = coded.dictionary
-    if pyarrow.types.is_binary(spelled.type) or pyarrow.types.is_large_binary(spelled.type):
-        spelled = spelled.cast(pyarrow.string())  # text of old writers is not marked as text
-    texts = np.array([*map(cell_text, spelled.to_pylist()), ""], object)
-    places = coded.indices.cast(pyarrow.int64()).fill_null(len(texts) - 1)
-    spelled_cells: list[str] = texts[places.to_numpy()].tolist()
-    return spelled_cells
+    distinct = coded.dictionary
+    if pyarrow.types.is_binary(distinct.type) or pyarrow.types.is_large_binary(distinct.type):
+        distinct = distinct.cast(pyarrow.string())  # text of old writers is not marked as text
+    texts = np.array([*map(cell_text, distinct.to_pylist()), ""], object)
+    numbers = coded.indices.cast(pyarrow.int64()).fill_null(len(texts) - 1)  # the last text is blank
+    cells: list[str] = texts[numbers.to_numpy()].tolist()
+    return cells

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.data.assemble import assemble, declared_names, find_root
+from sarb.data.assemble import assemble, declared_names
 from sarb.data.check.official import VOC_2007, compare
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data, Dataset
 from sarb.data.parse.text import text_lines
 from sarb.data.parse.xml import parse
+from sarb.data.readers.image_files import given_folder
 from sarb.errors import DataError, unknown_name
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, encoding_table, meaning
 
@@ -44,7 +45,7 @@ CATEGORIES = (
 
 
 def load_voc(
-    place: Path,
+    path: Path,
     *,
     difficult: str = "absent",
     year: int = 2007,
@@ -58,7 +59,7 @@ def load_voc(
     Without a folder ``Annotations`` the lists ``<class>_<list>.txt`` are read: 1, -1, 0 = difficult.
 
     Args:
-        place: ``VOC2007``, ``VOCdevkit`` or its parent.
+        path: ``VOC2007``, ``VOCdevkit`` or its parent.
         difficult: a category shown only by objects marked difficult is ``absent`` (paper), ``unknown`` or
             ``present``. One plain object makes it present in any case.
         year: the folder to look for, 2007 in the paper.
@@ -68,9 +69,9 @@ def load_voc(
         root: folder of the images, if it is not ``JPEGImages``.
     """
     rule = meaning("difficult", difficult)
-    home = _home(place, year)
+    home = _home(path, year)
     names = declared_names(categories, home / "JPEGImages") or list(CATEGORIES)
-    folder = home / "JPEGImages" if root is None else find_root(home / "JPEGImages", [], root)
+    folder = home / "JPEGImages" if root is None else given_folder(root, home)
     parts = [_dataset(home, split, names, rule, folder) for split in (train, test)]
     if year == 2007 and names == list(CATEGORIES):
         for part in parts:
@@ -81,27 +82,23 @@ def load_voc(
     return Data(parts[0], parts[1], name=f"voc{year}", notes={"difficult": difficult, "lists": [train, test]})
 
 
-def _home(root: Path, year: int) -> Path:
-    places = [root, root / f"VOC{year}", root / "VOCdevkit" / f"VOC{year}"]
-    for place in places:
-        if (place / "ImageSets" / "Main").is_dir():
-            return place
-    others = sorted(path.name for path in (*root.glob("VOC[0-9]*"), *root.glob("VOCdevkit/VOC[0-9]*")))
+def _home(path: Path, year: int) -> Path:
+    """Return the folder that holds ``ImageSets/Main``."""
+    for folder in (path, path / f"VOC{year}", path / "VOCdevkit" / f"VOC{year}"):
+        if (folder / "ImageSets" / "Main").is_dir():
+            return folder
+    others = sorted(file.name for file in (*path.glob("VOC[0-9]*"), *path.glob("VOCdevkit/VOC[0-9]*")))
     hint = f" There is {', '.join(others)}: add -o year={others[0].removeprefix('VOC')}." if others else ""
-    raise fault(
-        root, f"no ImageSets/Main in it, nor in VOC{year} or VOCdevkit/VOC{year}.{hint}", kind="missing-file"
-    )
+    text = f"no ImageSets/Main in it, nor in VOC{year} or VOCdevkit/VOC{year}.{hint}"
+    raise fault(path, text, kind="missing-file")
 
 
 def _dataset(home: Path, split: str, categories: list[str], difficult: int, folder: Path) -> Dataset:
     path = home / "ImageSets" / "Main" / f"{split}.txt"
     if not path.is_file():
         lists = ", ".join(sorted(file.stem for file in path.parent.glob("*.txt") if "_" not in file.stem))
-        raise fault(
-            path,
-            f"no such list. Lists there: {lists or 'none'}; see options train and test",
-            kind="missing-file",
-        )
+        text = f"no such list. Lists there: {lists or 'none'}; see options train and test"
+        raise fault(path, text, kind="missing-file")
     problems = Problems(path)
     listed = [(line, fields[0]) for line, fields in _fields(problems, path, 1)]
     names = [name for _, name in listed]
@@ -129,12 +126,8 @@ def _fields(problems: Problems, path: Path, width: int) -> Iterator[tuple[int, l
         if len(fields) == width:
             yield number, fields
         else:
-            problems.add(
-                f"{len(fields)} fields, expected {width}: {line[:60]!r}",
-                kind="bad-row",
-                line=number,
-                file=path,
-            )
+            text = f"{len(fields)} fields, expected {width}: {line[:60]!r}"
+            problems.add(text, kind="bad-row", line=number, file=path)
 
 
 def _from_xml(
@@ -142,34 +135,45 @@ def _from_xml(
 ) -> NDArray[np.int8]:
     """Return labels (N, C); an image whose annotation cannot be read is unknown throughout."""
     values = np.full((len(names), len(categories)), ABSENT, np.int8)
-    column = {category.lower(): number for number, category in enumerate(categories)}
+    columns = {category.lower(): number for number, category in enumerate(categories)}
     for row, image in enumerate(names):
         path = home / "Annotations" / f"{image}.xml"
         try:
             objects = read_objects(path)
         except DataError as error:
-            for found in error.findings:
-                problems.add(found.message, kind=found.kind, line=found.line, column=found.column, file=path)
+            for finding in error.findings:
+                problems.add(
+                    finding.message, kind=finding.kind, line=finding.line, column=finding.column, file=path
+                )
             values[row] = UNKNOWN
             continue
         # plain objects last, so that they overrule difficult ones of the same category
         for thing in sorted(objects, key=lambda thing: thing.difficult != "1"):
-            if thing.difficult not in ("", "0", "1"):
-                problems.add(
-                    kind="bad-value",
-                    line=thing.line,
-                    column="difficult",
-                    value=thing.difficult[:60],
-                    expected="0 or 1",
-                    file=path,
-                )
-            elif thing.name in column:
-                values[row, column[thing.name]] = difficult if thing.difficult == "1" else PRESENT
-            else:
-                name = thing.name[:60]
-                text = unknown_name("category", name, categories) if name else "an object without a name"
-                problems.add(text, kind="unknown-category", line=thing.line, value=name, file=path)
+            if _check_object(problems, path, thing, categories, columns):
+                values[row, columns[thing.name]] = difficult if thing.difficult == "1" else PRESENT
     return values
+
+
+def _check_object(
+    problems: Problems, path: Path, thing: Thing, categories: list[str], columns: Collection[str]
+) -> bool:
+    """Whether an object can be read; note why not."""
+    if thing.difficult not in ("", "0", "1"):
+        problems.add(
+            kind="bad-value",
+            line=thing.line,
+            column="difficult",
+            value=thing.difficult[:60],
+            expected="0 or 1",
+            file=path,
+        )
+        return False
+    if thing.name not in columns:
+        name = thing.name[:60]
+        text = unknown_name("category", name, categories) if name else "an object without a name"
+        problems.add(text, kind="unknown-category", line=thing.line, value=name, file=path)
+        return False
+    return True
 
 
 class Thing(NamedTuple):
@@ -191,21 +195,20 @@ def read_objects(path: Path) -> list[Thing]:
     objects: list[dict[str, str]] = []
     lines: list[int] = []
 
-    def start(where: list[str], _: object, line: int) -> None:
-        if where[0] != "annotation":
-            raise fault(
-                path, f"starts with <{where[0][:60]}>, expected <annotation>", line=line, kind="bad-xml"
-            )
-        if where[1:] == ["object"]:
+    def start(stack: list[str], _: object, line: int) -> None:
+        if stack[0] != "annotation":
+            message = f"starts with <{stack[0][:60]}>, expected <annotation>"
+            raise fault(path, message, line=line, kind="bad-xml")
+        if stack[1:] == ["object"]:
             objects.append({"name": "", "difficult": ""})
             lines.append(line)
-        elif where[1:] == ["object", "name"]:
+        elif stack[1:] == ["object", "name"]:
             lines[-1] = line
 
-    def text(where: list[str], data: str) -> None:
+    def text(stack: list[str], data: str) -> None:
         # exactly this depth: a part of an object (a head, a hand) has a name too
-        if len(where) == 3 and where[1] == "object" and where[2] in objects[-1]:
-            objects[-1][where[2]] += data
+        if len(stack) == 3 and stack[1] == "object" and stack[2] in objects[-1]:
+            objects[-1][stack[2]] += data
 
     parse(path, start, text)
     return [
@@ -220,38 +223,39 @@ def _from_lists(
     """Read ``<class>_<split>.txt``, which says 1, -1 or 0 (only difficult objects) for every image: labels
     (N, C).
     """
-    row = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    values = np.full((len(row), len(categories)), UNKNOWN, np.int8)
-    codes = {
-        code: difficult if label == UNKNOWN else label for code, label in encoding_table("signed").items()
-    }
+    rows = {name: row for row, name in enumerate(dict.fromkeys(names))}
+    values = np.full((len(rows), len(categories)), UNKNOWN, np.int8)
+    signed = encoding_table("signed")
+    codes = {code: difficult if label == UNKNOWN else label for code, label in signed.items()}
     for column, category in enumerate(categories):
         file = home / "ImageSets" / "Main" / f"{category}_{split}.txt"
-        lines = dict[str, int]()
         if not file.is_file():
-            problems.add(
-                "no such list, and no folder Annotations beside ImageSets", kind="missing-file", file=file
-            )
+            text = "no such list, and no folder Annotations beside ImageSets"
+            problems.add(text, kind="missing-file", file=file)
             continue
-        for line, (name, code) in _fields(problems, file, 2):
-            if name not in row:
-                problems.add(
-                    f"image '{name[:60]}' is not in {split}.txt", kind="unknown-image", line=line, file=file
-                )
-            elif code not in codes:
-                problems.add(kind="bad-value", line=line, value=code[:60], expected="1, -1 or 0", file=file)
-            elif lines.setdefault(name, line) != line:
-                problems.add(
-                    f"image '{name}' occurs twice, on lines {lines[name]} and {line}",
-                    kind="duplicate-row",
-                    line=line,
-                    file=file,
-                )
-            else:
-                values[row[name], column] = codes[code]
-        if len(lines) < len(row):
-            problems.add(f"{len(lines)} images, {split}.txt has {len(row)}", kind="bad-length", file=file)
-    return values[[row[name] for name in names]]
+        for name, label in _read_list(problems, file, split, rows, codes):
+            values[rows[name], column] = label
+    return values[[rows[name] for name in names]]
+
+
+def _read_list(
+    problems: Problems, file: Path, split: str, images: Collection[str], codes: Mapping[str, int]
+) -> Iterator[tuple[str, int]]:
+    """Yield (image, label) of a list of one category; note what is wrong with its lines."""
+    lines: dict[str, int] = {}
+    for line, (name, code) in _fields(problems, file, 2):
+        if name not in images:
+            text = f"image '{name[:60]}' is not in {split}.txt"
+            problems.add(text, kind="unknown-image", line=line, file=file)
+        elif code not in codes:
+            problems.add(kind="bad-value", line=line, value=code[:60], expected="1, -1 or 0", file=file)
+        elif lines.setdefault(name, line) != line:
+            text = f"image '{name}' occurs twice, on lines {lines[name]} and {line}"
+            problems.add(text, kind="duplicate-row", line=line, file=file)
+        else:
+            yield name, codes[code]
+    if len(lines) < len(images):
+        problems.add(f"{len(lines)} images, {split}.txt has {len(images)}", kind="bad-length", file=file)
 
 
 def _note_unlisted(home: Path, parts: Sequence[Dataset]) -> None:
@@ -260,8 +264,9 @@ def _note_unlisted(home: Path, parts: Sequence[Dataset]) -> None:
     others = sorted(path.stem for path in (home / "Annotations").glob("*.xml") if path.stem not in listed)
     if others:
         problems = Problems(home / "Annotations")
+        unlisted = f"{len(others)} annotations of images that neither list has, such as {others[0]}.xml"
         problems.add(
-            f"{len(others)} annotations of images that neither list has, such as {others[0]}.xml; they are not used",
+            f"{unlisted}; they are not used",
             kind="unlisted-annotation",
             level="note",
             times=len(others),

@@ -1,0 +1,35 @@
+"""Rows of a table with a header: which column is where, and rows that do not fit the header."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sarb.data.check.problems import Problems, fault
+from sarb.errors import DataError
+
+#: (line number, cells as text)
+Rows = Iterator[tuple[int, list[str]]]
+
+
+def first_columns(header: Sequence[str]) -> dict[str, int]:
+    """Return name -> index of the first column with that name."""
+    return {name: index for index, name in reversed(list(enumerate(header)))}
+
+
+def full_rows(problems: Problems, rows: Rows, width: int) -> Rows:
+    """Yield the rows with ``width`` cells; note the others."""
+    for line, row in rows:
+        if len(row) == width:
+            yield line, row
+        else:
+            problems.add(f"{len(row)} fields, the header has {width}", line=line, kind="bad-row")
+
+
+def other_delimiter(path: Path, header: Sequence[str]) -> DataError | None:
+    """Return the error for a header that another delimiter would split, None if no other delimiter fits."""
+    mark = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
+    if mark is None:
+        return None
+    option = "tab" if mark == "\t" else repr(mark)
+    return fault(path, f"no comma in the header; add -o delimiter={option}", line=1, kind="bad-header")

@@ -1,0 +1,103 @@
+"""The files of Open Images on disk: label files, class descriptions and folders of images."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Container, Mapping
+from pathlib import Path
+
+from sarb.data.assemble import SPLITS
+from sarb.data.check.problems import fault
+from sarb.data.parse.messages import option
+from sarb.data.parse.text import CHUNK
+from sarb.data.readers.image_files import given_folder
+
+LABEL_FILE = re.compile(
+    r"(?:oidv\d+-)?(train|validation|val|test)-annotations-human-imagelabels(-boxable)?\.csv"
+)
+CLASS_FILE = re.compile(r"(?:oidv\d+-)?class-descriptions(?:-boxable)?\.csv")
+FOLDERS = ("", "train", "validation", "val", "test", "annotations", "metadata")
+IMAGE_FOLDERS = {"train": ("train",), "valid": ("validation", "val", "valid"), "test": ("test",)}
+
+
+def label_files(path: Path, category_set: str | None) -> dict[str, Path]:
+    """Return split -> its label file.
+
+    Args:
+        path: the folder, or one label file.
+        category_set: option ``files``; a file for the boxable categories and one for all are two readings.
+    """
+    if not path.is_dir():
+        return {"train": path}
+    by_split = _label_files_by_split(path)
+    if "train" not in by_split:
+        text = "no train-annotations-human-imagelabels.csv in it; to read another label file, give that file"
+        raise fault(path, text, kind="bad-layout")
+    chosen: dict[str, Path] = {}
+    readings = ""
+    for split in (split for split in IMAGE_FOLDERS if split in by_split):
+        sets = by_split[split]
+        files = sets.get(category_set or "", next(iter(sets.values())))
+        if len(files) > 1:
+            several = ", ".join(map(str, files))
+            raise fault(path, f"several label files for {split}: {several}; keep one", kind="two-files")
+        chosen[split] = files[0]
+        if len(sets) > 1 and category_set is None:
+            for name, (file, *_) in sets.items():
+                readings += f"\n  {option('files', name)}: {file}, {_row_count(file):,} rows"
+    if readings:
+        text = f"label files for two sets of categories; say which to read{readings}"
+        raise fault(path, text, kind="undeclared-files")
+    return chosen
+
+
+def _label_files_by_split(folder: Path) -> dict[str, dict[str, list[Path]]]:
+    """Return split -> ``boxable`` or ``all`` -> label files, without those that have no file."""
+    by_split: dict[str, dict[str, list[Path]]] = {}
+    for path in _csv_files(folder):
+        if match := LABEL_FILE.fullmatch(path.name):
+            sets = by_split.setdefault(SPLITS[match[1]], {"boxable": [], "all": []})
+            sets["boxable" if match[2] else "all"].append(path)
+    return {split: {name: files for name, files in sets.items() if files} for split, sets in by_split.items()}
+
+
+def _csv_files(folder: Path) -> list[Path]:
+    return [path for name in FOLDERS for path in sorted((folder / name).glob("*.csv")) if path.is_file()]
+
+
+def _row_count(path: Path) -> int:
+    with path.open("rb") as file:
+        return max(0, sum(block.count(b"\n") for block in iter(lambda: file.read(CHUNK), b"")) - 1)
+
+
+def class_file(home: Path, declared: Path | None, labels: Mapping[str, Path]) -> Path:
+    """Return the class descriptions: those of the boxable categories only where all label files are."""
+    if declared is not None:
+        return declared.expanduser() if declared.expanduser().is_file() else home / declared
+    folders = [home, home.parent] if home.name in FOLDERS else [home]
+    csv_files = dict.fromkeys(path for folder in folders for path in _csv_files(folder))
+    candidates = [path for path in csv_files if CLASS_FILE.fullmatch(path.name)]
+    boxable = all(path.stem.endswith("-boxable") for path in labels.values())
+    paths = [path for path in candidates if path.stem.endswith("-boxable") == boxable] or candidates
+    if len(paths) == 1:
+        return paths[0]
+    several = f"several class descriptions: {', '.join(map(str, paths))}"
+    text = (
+        f"{several if paths else 'no class-descriptions.csv'}; name it with {option('descriptions', 'FILE')}"
+    )
+    raise fault(home, text, kind="class-descriptions")
+
+
+def image_folder(home: Path, root: Path | None, split: str, label_file: Path, images: Container[str]) -> Path:
+    """Return the first usual folder with one of the images; it is enough to look until the first is found."""
+    match = LABEL_FILE.fullmatch(label_file.name)
+    names = IMAGE_FOLDERS[SPLITS[match[1]] if match else split]
+    bases = [home, home / "images"] if root is None else [given_folder(root, home)]
+    candidates = [base / name for base in bases for name in names] + bases[::-1]
+    folders = [folder for folder in candidates if folder.is_dir()]
+    for folder in folders:
+        with os.scandir(folder) as entries:
+            if any(entry.name[:-4] in images for entry in entries if entry.name.endswith(".jpg")):
+                return folder
+    return folders[0] if folders else home
