@@ -1,7 +1,8 @@
 import pytest
 
 from sarb.data.check.problems import Problems, gather
-from sarb.data.parse.rows import first_columns, full_rows, other_delimiter
+from sarb.data.parse.rows import first_columns, full_rows, other_delimiter, split_of
+from sarb.errors import DataError
 
 
 def test_rows_that_do_not_fit_are_noted():
@@ -25,3 +26,14 @@ def test_another_delimiter(tmp_path, header, option):
     error = other_delimiter(tmp_path / "a.csv", [header])
     assert option is None if error is None else f"add -o {option}" in str(error)
     assert other_delimiter(tmp_path / "a.csv", [header, "c"]) is None
+
+
+def test_words_of_splits():
+    problems = Problems("a.csv")
+    words = [split_of(problems, word, 2) for word in ("Train", " val ", "testing")]
+    assert words == ["train", "valid", "test"] and not problems.count
+    assert split_of(problems, "tset", 3, "part") == ""
+    with pytest.raises(
+        DataError, match=r"line 3, column 'part': value 'tset'; expected .* Did you mean 'test'"
+    ):
+        problems.raise_any()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from sarb.data.assemble import SPLITS
 from sarb.data.check.problems import Problems, fault
-from sarb.errors import DataError
+from sarb.errors import DataError, did_you_mean
 
 #: (line number, cells as text)
 Rows = Iterator[tuple[int, list[str]]]
@@ -24,6 +25,25 @@ def full_rows(problems: Problems, rows: Rows, width: int) -> Rows:
             yield line, row
         else:
             problems.add(f"{len(row)} fields, the header has {width}", line=line, kind="bad-row")
+
+
+def split_of(
+    problems: Problems, cell: str, line: int, column: str | None = None, file: Path | None = None
+) -> str:
+    """Return train, test or valid for the word in a cell; note any other word."""
+    word = cell.strip()
+    if word.lower() not in SPLITS:
+        expected = "train, test or valid"
+        problems.add(
+            f"value {word[:60]!r}; expected {expected}.{did_you_mean(word[:60], SPLITS)}",
+            kind="bad-split",
+            line=line,
+            column=column,
+            value=word[:60],
+            expected=expected,
+            file=file,
+        )
+    return SPLITS.get(word.lower(), "")
 
 
 def other_delimiter(path: Path, header: Sequence[str]) -> DataError | None:

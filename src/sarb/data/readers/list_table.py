@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sarb.data.assemble import SPLITS, assemble, declared_names, find_root
+from sarb.data.assemble import assemble, declared_names, find_root
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.facts import Facts
 from sarb.data.parse.messages import few
-from sarb.data.parse.rows import Rows, full_rows, other_delimiter
+from sarb.data.parse.rows import Rows, full_rows, other_delimiter, split_of
 from sarb.data.parse.text import csv_rows, usual_delimiter
 from sarb.data.parse.unlisted import check_unlisted, rest_label
 from sarb.data.readers.list_delimiter import DELIMITERS, find_delimiter, split_labels
@@ -130,7 +130,7 @@ class _Columns:
         for line, row in full_rows(problems, rows, len(header)):
             word = ""
             if split is not None:
-                word = self._part(problems, row[split], line)
+                word = split_of(problems, row[split], line, self.split)
             elif flag is not None:
                 word = self._flag(problems, row[flag], line)
             yield _Row(line, row[file], row[labels].strip(), word)
@@ -165,18 +165,6 @@ class _Columns:
         near = did_you_mean(name, header)
         text = f"the header has no column '{name}', only {few(header)}.{near} Add -o {option}=NAME"
         return fault(self.path, text, line=1, kind="bad-header")
-
-    def _part(self, problems: Problems, cell: str, line: int) -> str:
-        word = cell.strip().lower()
-        if word not in SPLITS:
-            problems.add(
-                kind="bad-split",
-                line=line,
-                column=self.split,
-                value=word[:60],
-                expected="train, test or valid",
-            )
-        return SPLITS.get(word, "")
 
     def _flag(self, problems: Problems, cell: str, line: int) -> str:
         word = cell.strip().lower()

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.data.assemble import SPLITS, assemble, declared_names, find_root
+from sarb.data.assemble import assemble, declared_names, find_root
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.codes import Codes
 from sarb.data.parse.messages import option
+from sarb.data.parse.rows import split_of
 from sarb.data.parse.text import text_lines
-from sarb.errors import did_you_mean
 
 #: rows looked at together
 BLOCK = 50_000
@@ -147,17 +147,7 @@ def _splits(problems: Problems, path: Path, array: NDArray[Any], listed: _Listed
     if listed is None:
         return None
     _check_count(path, array, 0, listed)
-    for line, word in listed.lines:
-        if word.strip().lower() not in SPLITS:
-            problems.add(
-                f"value {word[:60]!r}; expected train, test or valid.{did_you_mean(word[:60], SPLITS)}",
-                kind="bad-split",
-                file=listed.file,
-                line=line,
-                value=word[:60],
-                expected="train, test or valid",
-            )
-    return [SPLITS.get(word.strip().lower(), "") for _, word in listed.lines]
+    return [split_of(problems, word, line, file=listed.file) for line, word in listed.lines]
 
 
 def _append_rows(codes: Codes, array: NDArray[Any]) -> None:

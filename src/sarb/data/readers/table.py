@@ -9,16 +9,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.data.assemble import SPLITS, assemble, declared_names, find_root
+from sarb.data.assemble import assemble, declared_names, find_root
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.codes import Codes
-from sarb.data.parse.rows import Rows, full_rows
+from sarb.data.parse.rows import Rows, full_rows, split_of
 from sarb.data.parse.text import csv_rows, usual_delimiter
 from sarb.data.readers.json_lines import json_rows
 from sarb.data.readers.parquet import parquet_rows
 from sarb.data.readers.table_header import Columns, Layout, check_declared
-from sarb.errors import did_you_mean
 
 
 def load_table(
@@ -101,7 +100,7 @@ def read_table(
         raise fault(path, f"the file is empty; expected a header {columns.file},[{columns.split},]CATEGORY,…")
     layout = columns.find(path, header, problems)
     check_declared(problems, declared_names(categories, path), layout.categories)
-    names, splits, codes = read_cells(problems, layout, rows)
+    names, splits, codes = _read_cells(problems, layout, rows, columns.split)
     values, notes = codes.decode(encoding)
     if not names and not problems.count:
         raise fault(path, "there is a header, but no row")
@@ -125,29 +124,16 @@ def open_rows(path: Path, delimiter: str | None, charset: str | None, ignore: Co
     return csv_rows(path, delimiter or usual_delimiter(path), charset)
 
 
-def read_cells(problems: Problems, layout: Layout, rows: Rows) -> tuple[list[str], list[str], Codes]:
+def _read_cells(
+    problems: Problems, layout: Layout, rows: Rows, split_column: str
+) -> tuple[list[str], list[str], Codes]:
     """Read all rows: image names, splits (train, test, valid or nothing), and the cells as spelled."""
     codes = Codes(problems, layout.categories)
     names: list[str] = []
     splits: list[str] = []
     for line, row in full_rows(problems, rows, layout.width):
         names.append(row[layout.file])
-        splits.append(_split(problems, row, layout, line))
+        split = "" if layout.split is None else split_of(problems, row[layout.split], line, split_column)
+        splits.append(split)
         codes.append(line, layout.cells(row))
     return names, splits, codes
-
-
-def _split(problems: Problems, row: list[str], layout: Layout, line: int) -> str:
-    if layout.split is None:
-        return ""
-    word = row[layout.split].strip().lower()
-    if word not in SPLITS:
-        problems.add(
-            f"value {word!r}; expected train, test or valid.{did_you_mean(word, SPLITS)}",
-            kind="bad-split",
-            line=line,
-            column="split",
-            value=word,
-            expected="train, test or valid",
-        )
-    return SPLITS.get(word, "")
