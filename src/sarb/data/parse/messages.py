@@ -1,4 +1,4 @@
-"""Phrases that the messages of the readers share."""
+"""Phrases that the error messages of the readers share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import islice
 
 
 def option(name: str, value: str | int) -> str:
-    """Return how to set an option, on the command line and in Python.
+    """Return how to set an option on the command line and in Python.
 
     >>> option("unlisted", "absent")
     '-o unlisted=absent (Python: unlisted="absent")'
@@ -17,8 +17,17 @@ def option(name: str, value: str | int) -> str:
     return f"-o {name}={shlex.quote(str(value))} (Python: {name}={in_python})"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "task"), counted(2000, "task")
+    ('1 task', '2,000 tasks')
+    """
+    return f"{count:,} {noun if count == 1 else noun + 's'}"
+
+
 def few(names: Collection[str], most: int = 5, longest: int = 40) -> str:
-    """Return the first names, none longer than ``longest``, and an ellipsis if there are more.
+    """Return the first names, each cut to ``longest`` characters, and an ellipsis if there are more.
 
     >>> few(["a", "b", "c"], most=2)
     'a, b, …'
@@ -27,5 +36,5 @@ def few(names: Collection[str], most: int = 5, longest: int = 40) -> str:
 
 
 def first_here(times: int) -> str:
-    """Return what to append where something is reported once but occurs ``times`` times."""
+    """Return the suffix for a problem that is reported once but occurs ``times`` times."""
     return f" ({times} times, first here)" if times > 1 else ""

@@ -1,4 +1,4 @@
-"""Rows of a table with a header: which column is where, and rows that do not fit the header."""
+"""Rows of a table with a header: find columns, and report rows and cells that do not fit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sarb.data.assemble import SPLITS
 from sarb.data.check.problems import Problems, fault
+from sarb.data.parse.messages import counted
 from sarb.errors import DataError, did_you_mean
 
 #: (line number, cells as text)
@@ -19,18 +20,20 @@ def first_columns(header: Sequence[str]) -> dict[str, int]:
 
 
 def full_rows(problems: Problems, rows: Rows, width: int) -> Rows:
-    """Yield the rows with ``width`` cells; note the others."""
+    """Yield the rows that have ``width`` cells; report the others."""
     for line, row in rows:
         if len(row) == width:
             yield line, row
         else:
-            problems.add(f"{len(row)} fields, the header has {width}", line=line, kind="bad-row")
+            problems.add(
+                f"{counted(len(row), 'field')}, but the header has {width}", line=line, kind="bad-row"
+            )
 
 
 def split_of(
     problems: Problems, cell: str, line: int, column: str | None = None, file: Path | None = None
 ) -> str:
-    """Return train, test or valid for the word in a cell; note any other word."""
+    """Return train, test or valid for the word in a cell; report any other word."""
     word = cell.strip()
     if word.lower() not in SPLITS:
         expected = "train, test or valid"
@@ -47,9 +50,9 @@ def split_of(
 
 
 def other_delimiter(path: Path, header: Sequence[str]) -> DataError | None:
-    """Return the error for a header that another delimiter would split, None if no other delimiter fits."""
+    """Return the error for a header that uses another delimiter, or None if it does not."""
     mark = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
     if mark is None:
         return None
     option = "tab" if mark == "\t" else repr(mark)
-    return fault(path, f"no comma in the header; add -o delimiter={option}", line=1, kind="bad-header")
+    return fault(path, f"the header contains no comma; add -o delimiter={option}", line=1, kind="bad-header")

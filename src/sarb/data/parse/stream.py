@@ -1,6 +1,6 @@
-"""Read a large JSON file element by element: annotation files of hundreds of MB never sit in memory whole."""
+"""Read a large JSON file element by element, without loading the whole file into memory."""
 
-# By hand: no streaming JSON library tells the line and column of an element.
+# Written by hand: no streaming JSON library reports the line and column of an element.
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ from sarb.data.parse.text import note_byte_order_mark
 from sarb.errors import DataError
 
 CHUNK = 1 << 20
-#: an error this close to the end of the buffer may only mean that a token was cut in two
+#: an error this close to the end of the buffer may only be a token that was cut in two
 MARGIN = 32
 _LONG_NUMBER = re.compile(r"\d{640,}")
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def elements(path: str | Path, keys: Collection[str] = (), chunk: int = CHUNK) -> Iterator[Element]:
-    """Yield the elements of the arrays in a JSON file, each with its place.
+    """Yield the elements of the arrays in a JSON file, each with its line.
 
-    A top-level array yields elements with key ``""``. Of a top-level object the arrays under ``keys`` yield
-    theirs in file order; everything else is skipped. At most about one element and one chunk are held. The
-    constants NaN and Infinity are read as Python's own writer means them; in an object *within* an element
-    the last of two equal keys counts, as with any JSON reader, but a top-level key that occurs twice is
-    refused.
+    The elements of a top-level array have the key ``""``. In a top-level object, yield the elements of the
+    arrays under ``keys``, in file order, and skip everything else. Memory holds about one element and one
+    chunk. NaN and Infinity are accepted, as in Python's own JSON. If a key occurs twice in an object *inside*
+    an element, the last one counts, as in any JSON reader; at the top level it is an error.
 
     Raises:
         DataError: not JSON (with line and column), not UTF-8 (with the line), or unreadable.
@@ -45,9 +44,7 @@ def elements(path: str | Path, keys: Collection[str] = (), chunk: int = CHUNK) -
 
 
 def members(path: str | Path, chunk: int = CHUNK) -> Iterator[Element]:
-    """Yield every member of a JSON file that is one object, with its key and place; see
-    :func:`elements`.
-    """
+    """Yield the members of a JSON file that is one object, with key and line; see :func:`elements`."""
     with _opened(path, chunk) as stream:
         if stream.peek() == "[":
             raise stream.fault("expected a JSON object, not an array")
@@ -72,7 +69,7 @@ def _opened(path: str | Path, chunk: int) -> Iterator[_Stream]:
 
 
 class _Stream:
-    """A window on the text of a file: ``text[offset:]`` is what has been read but not yet used."""
+    """A window onto the text of a file: ``text[offset:]`` has been read but not yet used."""
 
     def __init__(self, file: IO[bytes], path: Path, chunk: int) -> None:
         self.file = file
@@ -81,17 +78,17 @@ class _Stream:
         self.text = ""
         self.offset = 0
         self.ended = False
-        # line and column of text[counted]
+        # position of text[counted] in the file
         self.line = 1
         self.column = 1
         self.counted = 0
-        self.escapes = False  # whether there is any in the window
+        self.escapes = False  # whether the window contains a backslash
         self.decoder = json.JSONDecoder()
-        # decode here, not in the file object: that gives the line of a wrong byte without a second pass
+        # decode here and not in the file object, to know the line of a bad byte without a second pass
         self.charset = codecs.getincrementaldecoder("utf-8-sig")()
 
     def arrays(self, wanted: Collection[str]) -> Iterator[Element]:
-        """Yield the elements of the arrays of an object, skipping what is not wanted."""
+        """Yield the elements of the wanted arrays of an object and skip the rest."""
         for key in self.keys():
             if self.peek() != "[":
                 self.value()
@@ -102,7 +99,7 @@ class _Stream:
                     self.value()
 
     def keys(self) -> Iterator[str]:
-        """Yield the keys of an object, placed before each value, which the caller takes."""
+        """Yield the keys of an object; the caller must read the value before the next key."""
         if self.peek() != "{":
             raise self.fault("expected a JSON array or object")
         seen = set()
@@ -122,7 +119,7 @@ class _Stream:
             yield Element(key, self.value(), number, line)
 
     def here(self) -> int:
-        """Return the line of what comes next."""
+        """Return the line of the next token."""
         self.peek()
         self.count_lines(self.offset)
         return self.line
@@ -132,7 +129,7 @@ class _Stream:
             raise self.fault("extra text after the end of the JSON value")
 
     def items(self, opening: str, closing: str) -> Iterator[None]:
-        """Yield once for every item between the brackets, placed at its start."""
+        """Yield once at the start of every item between the brackets."""
         self.expect(opening)
         if self.peek() != closing:
             yield
@@ -147,7 +144,7 @@ class _Stream:
         self.offset += 1
 
     def peek(self) -> str:
-        """Skip white space and return the next character, empty at the end of the file."""
+        """Skip white space and return the next character, or an empty string at the end of the file."""
         while True:
             while self.offset < len(self.text) and self.text[self.offset] in " \t\r\n":
                 self.offset += 1
@@ -156,7 +153,7 @@ class _Stream:
             self.read(self.chunk)
 
     def value(self) -> Any:
-        """Decode the value that starts here; read on, doubling, while it may only be cut off."""
+        """Decode the value that starts here; read more, doubling the window, while it may be cut off."""
         self.peek()
         while True:
             try:
@@ -171,7 +168,7 @@ class _Stream:
                 long = _LONG_NUMBER.search(self.text, self.offset)
                 raise self.fault("a number with too many digits", long.start() if long else None) from None
             else:
-                # a number at the end of the window may go on: 12|34, or 1 read from 1e-|7
+                # a number at the end of the window may continue: 12|34, or 1e-|7, which decodes as 1
                 if end < len(self.text) - 2 or self.ended:
                     self.refuse_halves(value, end)
                     self.offset = end
@@ -179,9 +176,7 @@ class _Stream:
             self.read(max(self.chunk, len(self.text) - self.offset))
 
     def refuse_halves(self, value: Any, end: int) -> None:
-        """Refuse an escaped surrogate without its other half: such text can be neither written nor
-        printed.
-        """
+        """Refuse an escaped surrogate without its other half, which can be neither saved nor printed."""
         surrogate = _HALF_CHARACTER.search(self.text, self.offset, end) if self.escapes else None
         if surrogate:
             try:
@@ -189,10 +184,12 @@ class _Stream:
             except RecursionError:
                 raise self.fault("nested too deeply") from None
             except UnicodeEncodeError:
-                raise self.fault("half a character (a lone surrogate) in a text", surrogate.start()) from None
+                raise self.fault(
+                    "a string with half a character (a lone surrogate)", surrogate.start()
+                ) from None
 
     def read(self, size: int) -> None:
-        """Drop what was used, keeping count of lines, and append about ``size`` characters."""
+        """Drop the used text, keeping count of its lines, and append about ``size`` characters."""
         self.count_lines(self.offset)
         block = self.file.read(size)
         try:
@@ -209,15 +206,15 @@ class _Stream:
         self.text = self.text[self.offset :] + more
         self.offset = 0
         self.counted = 0
-        self.escapes = "\\" in self.text  # one character is found several times faster than two
+        self.escapes = "\\" in self.text  # much faster than searching for the two characters \u
 
     def count_lines(self, offset: int) -> None:
-        """Move the count of lines on to ``offset``, so that every newline is counted once."""
+        """Advance the line count to ``offset``, so that every newline is counted once."""
         self.line, self.column = self.line_and_column(offset)
         self.counted = offset
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Return line and column of a offset in the window."""
+        """Return the line and column of an offset in the window."""
         newlines = self.text.count("\n", self.counted, offset)
         if not newlines:
             return self.line, self.column + offset - self.counted
@@ -227,4 +224,4 @@ class _Stream:
         offset = self.offset if offset is None else offset
         line, column = self.line_and_column(offset)
         end = " (the file ends here)" if self.ended and not self.text[offset:].strip() else ""
-        return fault(self.path, f"not valid JSON, {message}{end}", line=line, column=column, kind="bad-json")
+        return fault(self.path, f"not valid JSON: {message}{end}", line=line, column=column, kind="bad-json")

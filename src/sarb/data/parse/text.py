@@ -1,4 +1,4 @@
-"""Text files of users: any line ends, a byte order mark, and a clear word when they are not UTF-8."""
+"""Read text files with any line ending, with or without a byte order mark; report text that is not UTF-8."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import IO
 
 from sarb.data.check.problems import Problems, fault
+from sarb.data.parse.messages import option
 from sarb.errors import ConfigError, DataError
 
 CHUNK = 1 << 22
-#: rows between two reports to who watches
+#: rows between two progress reports
 STRIDE = 10_000
 _WATCHED: ContextVar[Callable[[int], None] | None] = ContextVar("watched", default=None)
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -22,7 +23,7 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @contextmanager
 def watch(advance: Callable[[int], None]) -> Iterator[None]:
-    """Inside this block ``advance(rows)`` is called now and then while a long table is read."""
+    """Inside this block, reading a long table calls ``advance(rows)`` from time to time."""
     token = _WATCHED.set(advance)
     try:
         yield
@@ -31,10 +32,10 @@ def watch(advance: Callable[[int], None]) -> Iterator[None]:
 
 
 def survey(path: Path, charset: str | None = None) -> str:
-    """Read a file once as bytes and return the name of the codec to open it with.
+    """Scan a file once as bytes and return the name of the codec to open it with.
 
-    Notes a byte order mark and mixed line ends. Text that is not UTF-8 is an error that names the line and
-    the option to add; while problems are gathered, the reader goes on with Latin-1, which reads any byte.
+    Reports a byte order mark and mixed line endings. For text that is not UTF-8 the error names the line and
+    the option to add; while problems are gathered, reading goes on as Latin-1, which accepts any byte.
     """
     if charset is not None:
         return _known_codec(charset)
@@ -47,35 +48,35 @@ def survey(path: Path, charset: str | None = None) -> str:
     except OSError as error:
         raise unreadable(path, error) from None
     if wrong_byte is not None:
-        option = "utf-16" if start.startswith(_WIDE) else "latin-1"
+        codec = "utf-16" if start.startswith(_WIDE) else "latin-1"
         problems.add(
             f"not UTF-8 text (byte 0x{wrong_byte:02x}); save the file as UTF-8 or add "
-            f'-o charset={option} (Python: charset="{option}")',
+            f"{option('charset', codec)}",
             kind="not-utf8",
             line=newlines + 1,
         )
         problems.raise_any()
-        return option
+        return codec
     if start.startswith(codecs.BOM_UTF8):
         note_byte_order_mark(problems)
     if 0 < pairs < newlines:
-        line_ends = f"{pairs} of {newlines} lines end with CR LF (Windows), the others with LF"
-        problems.add(f"{line_ends}; both are read the same", kind="crlf", level="note")
+        text = f"{pairs} of {newlines} lines end with CR LF (Windows), the others with LF; both work"
+        problems.add(text, kind="crlf", level="note")
     problems.raise_any()
     return "utf-8-sig"
 
 
 def _scan(file: IO[bytes]) -> tuple[int, int, int | None]:
-    """Return how many newlines and CR LF pairs there are, and the first byte that is not UTF-8.
+    """Return the number of newlines and of CR LF pairs, and the first byte that is not UTF-8.
 
-    The scan ends at that byte: the newlines before it give its line.
+    The scan stops at that byte, so the number of newlines gives its line.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     newlines = 0
     pairs = 0
     after_cr = False
     while block := file.read(CHUNK):
-        # a pair may be cut in two by the end of a block
+        # the end of a block may split a pair
         pairs += block.count(b"\r\n") + (after_cr and block.startswith(b"\n"))
         after_cr = block.endswith(b"\r")
         try:
@@ -93,12 +94,12 @@ def unreadable(path: Path, error: OSError) -> DataError:
 
 
 def wrong_charset(path: Path, codec: str, error: UnicodeError, line: int | None = None) -> DataError:
-    """Return the error for text that is not in the character set the user declared."""
+    """Return the error for text that does not match the declared character set."""
     return fault(path, f"not {codec} text ({error})", line=line, kind="bad-charset")
 
 
 def note_byte_order_mark(problems: Problems) -> None:
-    """Note that the file starts with a byte order mark."""
+    """Report that the file starts with a byte order mark."""
     problems.add("starts with a byte order mark, which is skipped", kind="bom", level="note", line=1)
 
 
@@ -107,12 +108,12 @@ def _known_codec(charset: str) -> str:
         return codecs.lookup(charset).name
     except LookupError:
         raise ConfigError(
-            [f"option charset: no character set '{charset}'; usual are utf-8, latin-1, utf-16"]
+            [f"option charset: unknown character set '{charset}'; common ones are utf-8, latin-1 and utf-16"]
         ) from None
 
 
 def read_text(path: Path, charset: str | None = None) -> str:
-    """Return the text of a file; line ends stay as they are."""
+    """Return the text of a file, with its line endings unchanged."""
     codec = survey(path, charset)
     try:
         with path.open(encoding=codec, newline="") as file:
@@ -124,23 +125,23 @@ def read_text(path: Path, charset: str | None = None) -> str:
 
 
 def text_lines(path: Path, charset: str | None = None) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line) of the lines that are not blank, without their ends and otherwise exact."""
+    """Yield (line number, line) for every line that is not blank, without its line ending."""
     for number, line in enumerate(read_text(path, charset).split("\n"), 1):
         if line.strip():
             yield number, line.removesuffix("\r")
 
 
 def usual_delimiter(path: Path) -> str:
-    """Return the delimiter of a table by the suffix of its file."""
+    """Return the delimiter that the suffix of a table implies."""
     return "tab" if path.suffix.lower() == ".tsv" else ","
 
 
 def csv_rows(path: Path, delimiter: str = ",", charset: str | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of its first line, fields) of the rows of a CSV file that are not blank."""
+    """Yield (number of the first line, fields) for every row of a CSV file that is not blank."""
     if delimiter == "tab":
         delimiter = "\t"
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ConfigError([f"option delimiter is one character or 'tab', got {delimiter!r}"])
+        raise ConfigError([f"option delimiter must be one character or 'tab', got {delimiter!r}"])
     codec = survey(path, charset)
     line = 1
     advance = _WATCHED.get()

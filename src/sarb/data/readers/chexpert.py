@@ -1,4 +1,4 @@
-"""CheXpert: chest X-rays with 14 findings, of which a report affirms, denies or doubts some."""
+"""CheXpert: chest X-rays and 14 findings, each of which a report confirms, denies, doubts or omits."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sarb.data.assemble import assemble, declared_names
 from sarb.data.check.problems import Problems, fault, gathering, warn_size
 from sarb.data.dataset import Data
 from sarb.data.parse.codes import Codes
+from sarb.data.parse.messages import counted, few, option
 from sarb.data.parse.rows import first_columns, full_rows
 from sarb.data.parse.text import csv_rows
 from sarb.data.readers.image_files import given_folder, holds_any
@@ -34,7 +35,7 @@ FINDINGS = (
     "Fracture",
     "Support Devices",
 )
-#: columns that are no findings; the table of the test set has only the first
+#: columns that are not findings; the test set has only the first of them
 OTHERS = ("Path", "Sex", "Age", "Frontal/Lateral", "AP/PA")
 SIZES = {"train": 223_414, "valid": 234}
 SPLITS = ("train", "valid", "test")
@@ -42,7 +43,7 @@ SPLITS = ("train", "valid", "test")
 
 @dataclass
 class _Table:
-    """One CSV: image names, and the cells of the findings with their lines."""
+    """One CSV file: the image names and the cells of the findings."""
 
     path: Path
     problems: Problems
@@ -66,21 +67,23 @@ def load_chexpert(
     root: Path | None = None,
     charset: str | None = None,
 ) -> Data:
-    """Read CheXpert: 1 is present, 0 absent, -1 uncertain, blank not mentioned; the 14 findings in column
-    order.
+    """Read CheXpert: 1 is present, 0 absent, -1 uncertain and blank not mentioned.
 
-    ``valid.csv`` is for testing, since the official test set is published apart; where ``test.csv`` is there
-    too, that is for testing and ``valid.csv`` for validation. A path begins with the name of the folder, so
-    images are looked for from beside it; in a folder of another name, without the beginning of the path.
+    The categories are the 14 findings, in column order. ``valid.csv`` is the test split, because the official
+    test set is published separately. If ``test.csv`` exists too, that is the test split and ``valid.csv`` the
+    validation split.
+
+    Paths in the tables start with the name of the folder, so they are resolved from its parent. If the folder
+    was renamed, their first part is dropped.
 
     Args:
         path: the folder ``CheXpert-v1.0`` or ``CheXpert-v1.0-small`` with its tables, or one table.
-        uncertain: a finding marked -1 is ``unknown``, ``present`` or ``absent``.
-        blank: a finding not mentioned is ``unknown`` or ``absent``.
-        view: ``all`` images, or only ``frontal`` or ``lateral`` ones.
-        categories: the columns to read, ``a,b,c`` or a file with one per line; by default the 14 findings.
+        uncertain: read -1 as ``unknown``, ``present`` or ``absent``.
+        blank: read a finding that is not mentioned as ``unknown`` or ``absent``.
+        view: read ``all`` images, or only ``frontal`` or ``lateral`` ones.
+        categories: columns to read, ``a,b,c`` or a file with one per line (default: the 14 findings).
         root: folder that the paths are relative to.
-        charset: of tables that are not UTF-8.
+        charset: character set of the tables, if not UTF-8.
     """
     meanings = code_table(
         "minus_one_unknown",
@@ -105,22 +108,22 @@ def load_chexpert(
 
 
 def _files(path: Path) -> tuple[Path, dict[str, Path]]:
-    """Return the folder of the set, and split -> table."""
+    """Return the folder of the data set, and a dict split -> table."""
     if not path.is_dir():
         return path.absolute().parent, {"train": path}
     inner = [table.parent for table in path.glob("CheXpert-*/train.csv")]
     folder = inner[0] if len(inner) == 1 and not (path / "train.csv").is_file() else path
     files = {split: folder / f"{split}.csv" for split in SPLITS if (folder / f"{split}.csv").is_file()}
     if "train" not in files:
-        more = f"; to read only {next(iter(files.values()))}, give that file" if files else ""
-        raise fault(path, f"no train.csv in it{more}", kind="bad-layout")
+        hint = f"; to read only {next(iter(files.values()))}, pass that file" if files else ""
+        raise fault(path, f"contains no train.csv{hint}", kind="bad-layout")
     return folder.absolute(), files
 
 
 def _read(
     path: Path, declared: list[str] | None, order: list[str] | None, view: str, charset: str | None
 ) -> _Table:
-    """Read a table; the findings come in ``order``, or as in the header."""
+    """Read a table, with the findings in the given order or else in the order of the header."""
     rows = csv_rows(path, charset=charset)
     problems = Problems(path)
     header = [name.strip() for name in next(rows, (1, []))[1]]
@@ -135,34 +138,33 @@ def _read(
             names.append(row[columns["Path"]])
             codes.append(line, ["" if column is None else row[column] for column in finding_columns])
     if not names and not problems.count:
-        text = "a header, but no row" if view == "all" else f"no image of view {view}"
+        text = "has a header but no rows" if view == "all" else f"has no {view} image"
         raise fault(path, text, kind="empty")
     return _Table(path, problems, names, codes)
 
 
 def _check_header(problems: Problems, header: list[str], declared: list[str] | None) -> None:
-    """Note columns that are missing, strange or there twice."""
+    """Report columns that are missing, unexpected or repeated."""
     if "Path" not in header:
-        columns = ", ".join(name[:40] for name in header[:5]) or "nothing: the file is empty"
-        near = did_you_mean("Path", [name[:60] for name in header])
-        text = f"the header has no column 'Path', only {columns}.{near}"
+        text = "the file is empty; expected a header with the column 'Path'"
+        if header:
+            near = did_you_mean("Path", [name[:60] for name in header])
+            text = f"the header has no column 'Path', only {few(header)}.{near}"
         raise fault(problems.source, text, line=1, kind="bad-header")
     for name in sorted({name for name in header if header.count(name) > 1}):
         problems.add(f"column '{name[:60]}' occurs twice", line=1, column=name[:60], kind="bad-header")
     strange = [name for name in header if name not in FINDINGS and name not in OTHERS]
-    hint = "" if declared else ' To read other columns, add -o categories=a,b,c (Python: categories="a,b,c")'
+    hint = "" if declared else f" To read other columns, add {option('categories', 'a,b,c')}"
     for name in (name for name in declared or FINDINGS if name not in header):
         text = f"no column '{name[:60]}'.{did_you_mean(name, header if declared else strange)}"
         problems.add(text + hint, line=1, kind="missing-category", value=name[:60])
     for name in strange if declared is None else ():
-        text = f"column '{name[:60]}' is none of the 14 findings.{did_you_mean(name[:60], FINDINGS)}"
+        text = f"column '{name[:60]}' is not one of the 14 findings.{did_you_mean(name[:60], FINDINGS)}"
         problems.add(text + hint, line=1, column=name[:60], kind="unknown-category", value=name[:60])
 
 
 def _view(problems: Problems, line: int, row: list[str], columns: dict[str, int]) -> str:
-    """Return frontal or lateral, by its column or, in the table of the test set, by the end of the file's
-    name.
-    """
+    """Return frontal or lateral, from the column or, in the test set, from the end of the file name."""
     column = "Frontal/Lateral" if "Frontal/Lateral" in columns else "Path"
     value = row[columns[column]]
     word = value.strip().lower() if column != "Path" else value.rsplit("_", 1)[-1].split(".")[0].lower()
@@ -172,27 +174,27 @@ def _view(problems: Problems, line: int, row: list[str], columns: dict[str, int]
             column=column,
             value=value[:60],
             kind="bad-value",
-            expected="Frontal or Lateral, for option view",
+            expected="Frontal or Lateral (needed for option view)",
         )
     return word
 
 
 def _check_overlap(tables: dict[str, _Table]) -> None:
-    """Note patients and images that are in two splits."""
+    """Report patients and images that are in two splits."""
     problems = Problems(tables["train"].path)
     gathered = gathering()
     earlier: list[_Table] = []
     for table in tables.values():
         for other in earlier:
             _note_patients(problems, table, other)
-            # ``sarb data check`` finds these by itself
+            # ``sarb data check`` looks for these itself
             if gathered is None or not gathered.detailed:
                 _note_images(problems, table, other)
         earlier.append(table)
     train = tables["train"]
     if len(tables) == 1 and len(train.patients) < len(train.names):
         problems.add(
-            "no table of test images, so they are drawn at random and a patient can be in training and test",
+            "has no test split, so test images are drawn at random: a patient may be in training and test",
             kind="patient-overlap",
             level="warning",
         )
@@ -200,14 +202,14 @@ def _check_overlap(tables: dict[str, _Table]) -> None:
 
 
 def _note_patients(problems: Problems, table: _Table, other: _Table) -> None:
-    """Warn of patients in two splits: images of one person are alike, so the test would be too easy."""
+    """Warn of patients in two splits: images of one person look alike, so the test would be too easy."""
     both = sorted(table.patients.keys() & other.patients.keys())
     if both:
         patient = both[0]
         other_line = other.codes.lines[other.patients[patient]]
-        example = f"such as {patient} (line {other_line} there)"
+        example = f"for example {patient} (there on line {other_line})"
         problems.add(
-            f"{len(both):,} patients are in it and in {other.path}, {example}",
+            f"{counted(len(both), 'patient')} also in {other.path}, {example}",
             kind="patient-overlap",
             level="warning",
             file=table.path,
@@ -225,7 +227,7 @@ def _note_images(problems: Problems, table: _Table, other: _Table) -> None:
 
 
 def _counts(tables: dict[str, _Table]) -> dict[str, int]:
-    """Count the entries that options decide on."""
+    """Count the entries whose labels depend on options."""
     times: Counter[str] = Counter()
     for table in tables.values():
         for spelling, count in table.codes.times().items():
@@ -234,8 +236,9 @@ def _counts(tables: dict[str, _Table]) -> dict[str, int]:
 
 
 def _locate(folder: Path, root: Path | None, tables: dict[str, _Table]) -> tuple[Path, dict[str, list[str]]]:
-    """Return the folder of the images and split -> their names in it: as written, or without the first
-    part.
+    """Return the image folder, and split -> image names relative to it.
+
+    The names are as in the tables, or without their first part.
     """
     first = next((name for table in tables.values() for name in table.names), "")
     top = first.split("/")[0]
@@ -243,7 +246,7 @@ def _locate(folder: Path, root: Path | None, tables: dict[str, _Table]) -> tuple
     as_written = {}
     without_top = {}
     for split, table in tables.items():
-        # the test set's paths begin with "test": give them the same first part, or none has one
+        # paths of the test set start with "test": give them the same first part as the others
         as_written[split] = [f"{top}/{n}" if _bare(n) and not _bare(first) else n for n in table.names]
         without_top[split] = [name if _bare(name) else name.partition("/")[2] for name in table.names]
     ways = [
@@ -260,7 +263,7 @@ def _locate(folder: Path, root: Path | None, tables: dict[str, _Table]) -> tuple
 
 
 def _bare(name: str) -> bool:
-    """Whether a path starts at the folder of its split, not at the name of the set."""
+    """Whether a path starts with a split, not with the name of the data set."""
     return name.split("/")[0] in SPLITS or "/" not in name
 
 

@@ -1,4 +1,4 @@
-"""COCO instances: an annotated category is present, every other is absent."""
+"""COCO: an annotated category is present, every other category is absent."""
 
 from __future__ import annotations
 
@@ -27,21 +27,18 @@ def load_coco(
 ) -> Data:
     """Read COCO: ``annotations/instances_{train,val}2014.json``, or any one file in that format.
 
-    Categories (80 in COCO) are in ascending order of their ids, which have gaps; images in the order of the
-    file. A crowd annotation (``iscrowd``) counts as present. Images are in ``train2014/``,
-    ``images/train2014/``, ``images/`` or the folder itself; those of a file on its own beside it or in
-    ``images/``.
+    Categories (80 in COCO) are sorted by their ids, which have gaps; images are in file order. A crowd
+    annotation (``iscrowd``) counts as present. Images are in ``train2014/``, ``images/train2014/``,
+    ``images/`` or the folder itself; for a single annotation file, next to it or in ``images/``.
 
     Args:
-        path: the folder that holds ``annotations``, or one annotation file, which has no test images of its
-            own.
-        images: ``all`` images (paper) or only the ``annotated`` ones.
-        year: 2014 (paper) or 2017.
-        train_json: another annotation file, relative to ``path``; without ``test_json`` there is no test
-            file then.
-        test_json: the same for testing; relative to the folder of ``path`` if that is a file.
-        root: folder of the images, if it is another.
-        check_files: look at the image files to find their folder.
+        path: the folder that contains ``annotations``, or one annotation file, which has no test split.
+        images: read ``all`` images (as in the paper) or only the ``annotated`` ones.
+        year: 2014 (as in the paper) or 2017.
+        train_json: another annotation file, relative to ``path``; then only ``test_json`` gives a test split.
+        test_json: annotation file to test on, relative to ``path`` or, if that is a file, to its folder.
+        root: folder of the images, if it is somewhere else.
+        check_files: look for the image files to find their folder.
     """
     check_choice("value of option images:", images, ("all", "annotated"))
     official = [f"annotations/instances_{split}{year}.json" for split in ("train", "val")]
@@ -62,18 +59,18 @@ def load_coco(
 def annotation_files(
     path: Path, official: Sequence[str], train_json: Path | None, test_json: Path | None, options: str
 ) -> list[Path]:
-    """Return the file to train on and, if there is one, the file to test on.
+    """Return the file to train on and, if any, the file to test on.
 
     Args:
         path: a folder, or the file to train on.
-        official: names in the folder, for training and for testing.
-        train_json: used instead.
-        test_json: used instead.
-        options: to name when a file is missing.
+        official: names of the two files in the folder.
+        train_json: file to use instead of the first.
+        test_json: file to use instead of the second.
+        options: options to name in the error if a file is missing.
     """
     if path.is_file():
         if train_json is not None:
-            text = f"{path} is the file to train on; leave option train_json out, or give the folder"
+            text = f"{path} is already the file to train on; remove option train_json, or pass the folder"
             raise ConfigError([text])
         files = [path, *([path.parent / test_json] if test_json is not None else [])]
     elif train_json is not None:
@@ -83,15 +80,13 @@ def annotation_files(
     for file in files:
         if not file.is_file():
             others = sorted(other.name for other in file.parent.glob("*.json"))
-            hint = f" There is {', '.join(others[:8])}: see options {options}." if others else ""
+            hint = f" Found {', '.join(others[:8])}; see options {options}." if others else ""
             raise fault(file, f"no such annotation file.{hint}", kind="missing-file")
     return files
 
 
 def _image_folder(path: Path, file: Path, names: Sequence[str], root: Path | None, check_files: bool) -> Path:
-    """Return the folder of a file's images; a file outside of the official layout has them where any table
-    has.
-    """
+    """Return the image folder of a file; outside the official layout, look as for any table."""
     if root is not None:
         return given_folder(root, file.parent if path.is_file() else path)
     if path.is_file() and file.parent.name != "annotations":

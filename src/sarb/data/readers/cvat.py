@@ -1,4 +1,4 @@
-"""CVAT for images 1.1: ``annotations.xml`` with tags on images, from a task, a job or a project."""
+"""CVAT for images 1.1: ``annotations.xml`` of a task, job or project, with tags on images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sarb.data.assemble import SPLITS, assemble, declared_names, find_root
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.facts import Facts
-from sarb.data.parse.messages import option
+from sarb.data.parse.messages import counted, option
 from sarb.data.parse.text import unreadable
 from sarb.data.parse.unlisted import check_unlisted, rest_label
 from sarb.data.parse.xml import parse
@@ -17,9 +17,9 @@ from sarb.data.readers.image_files import is_file
 from sarb.errors import check_choice, did_you_mean
 from sarb.labels import PRESENT
 
-#: elements inside an image that mark a place in it
+#: elements that mark a region of an image
 SHAPES = ("box", "polygon", "polyline", "points", "cuboid", "ellipse", "mask", "skeleton")
-#: types of label an image can be tagged with; a file of an older CVAT has no types
+#: types of labels that can be tags; older versions of CVAT write no types
 TAGGABLE = ("", "any", "tag")
 
 
@@ -33,27 +33,26 @@ def load_cvat(
     root: Path | None = None,
     check_files: bool = True,
 ) -> Data:
-    """Read CVAT for images 1.1: a tag is present, the rest by ``unlisted``; categories in the order of the
-    labels.
+    """Read CVAT for images 1.1: a tagged category is present; ``unlisted`` decides about the others.
 
-    An image without any tag was looked at like the others: all its categories go by ``unlisted``.
+    An image without tags has been looked at, like any other: ``unlisted`` decides about all its categories.
+    Categories are in the order of the labels.
 
     Args:
-        path: ``annotations.xml``, or the unzipped folder it is in.
-        unlisted: what a category without a tag is, ``absent`` or ``unknown``; must be said.
-        shapes: boxes, polygons and other shapes are no tags: ``ignore`` them, or let their labels be
-            ``present`` too; must be said when there are any.
-        subsets: the subset of an image in a project is its ``split`` (Train, Test, Validation; default is
-            none), or ``ignore`` it.
-        categories: the names there should be, ``a,b,c`` or a file with one per line, instead of the labels
-            in the file.
-        root: folder of the images; by default the file's own, or its ``images/`` when they are only there. A
-            project export has them in a folder per subset.
+        path: ``annotations.xml``, or the unzipped folder that contains it.
+        unlisted: what a category without a tag is, ``absent`` or ``unknown`` (required).
+        shapes: ``ignore`` boxes, polygons and other shapes, or count their labels as ``present`` like tags
+            (required if there are any).
+        subsets: use the subsets of a project as the ``split`` (Train, Test, Validation; default means no
+            split), or ``ignore`` them.
+        categories: expected categories, ``a,b,c`` or a file with one per line, instead of the labels in the
+            file.
+        root: folder of the images (default: the folder of the file, or its ``images/`` if they are only
+            there). A project export has a folder per subset.
         check_files: look for the image files to find their folder.
 
     Raises:
-        DataError: every fault of the file with its line; a reading that must be chosen, with the counts of
-            each.
+        DataError: all problems in the file, with their lines; a choice that the user must make, with counts.
     """
     check_unlisted(unlisted)
     check_choice("value of option shapes:", shapes or "ignore", ("ignore", "present"))
@@ -84,10 +83,12 @@ def load_cvat(
 
 
 def _file(path: Path) -> Path:
-    """Return the XML file, or say what was given instead."""
+    """Return the XML file; raise if the path is anything else."""
     if path.is_dir():
         if not (path / "annotations.xml").is_file():
-            text = "no annotations.xml in this folder; export from CVAT as 'CVAT for images 1.1' and unzip it"
+            text = (
+                "contains no annotations.xml; export from CVAT as 'CVAT for images 1.1' and unzip the export"
+            )
             raise fault(path, text)
         return path / "annotations.xml"
     try:
@@ -96,19 +97,19 @@ def _file(path: Path) -> Path:
     except OSError as error:
         raise unreadable(path, error) from None
     if zipped:
-        raise fault(path, "a zip archive; unzip it and give its annotations.xml")
+        raise fault(path, "is a zip archive; unzip it and pass the annotations.xml inside")
     return path
 
 
 def _facts(annotations: _Annotations, declared: list[str] | None, shapes: str) -> tuple[Facts, int]:
-    """Return what is present, and how many entries that is; raise for a file that says nothing."""
+    """Return what is present, and the number of such entries; raise if there are none."""
     marks = annotations.tags + (annotations.shapes if shapes == "present" else [])
     if not annotations.names or not marks:
         annotations.problems.raise_any()
-        text = "no image has a <tag>" if annotations.names else "there is no <image> in it"
+        text = "no image has a <tag>" if annotations.names else "contains no <image>"
         raise fault(annotations.path, text, kind="empty")
     facts = Facts(annotations.problems, declared)
-    # by number: an image that occurs twice must not become one row
+    # use the number as name: an image that occurs twice must not become one row
     for number, line in enumerate(annotations.lines):
         facts.image(str(number), line=line)
     for row, label, line in marks:
@@ -117,7 +118,7 @@ def _facts(annotations: _Annotations, declared: list[str] | None, shapes: str) -
 
 
 class _Annotations:
-    """What the file says, in file order: N images, and tags and shapes as (row, label, line)."""
+    """The content of the file, in order: N images, and tags and shapes as (row, label, line)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -132,11 +133,11 @@ class _Annotations:
         self.labels: dict[tuple[str, str], tuple[str, int]] = {}
 
     def start(self, stack: list[str], attributes: dict[str, str], line: int) -> None:
-        """Take one element; raise for a file that is something else."""
+        """Handle the start of an element; raise if this is another kind of file."""
         depth = len(stack)
         tag = stack[-1]
         if depth == 1 and tag != "annotations":
-            hint = "; is this Pascal VOC? Then give its folder" if tag == "annotation" else ""
+            hint = "; if this is Pascal VOC, pass its folder" if tag == "annotation" else ""
             text = f"starts with <{tag}>, expected <annotations>{hint}"
             raise fault(self.path, text, line=line, kind="bad-layout")
         if depth == 2 and tag == "track":
@@ -152,20 +153,20 @@ class _Annotations:
             self.label = {"line": str(line), "name": "", "type": "", "parent": ""}
 
     def text(self, stack: list[str], data: str) -> None:
-        """Take the text of a label's name, type or parent."""
-        # exactly this depth: an attribute of a label has a name too
+        """Collect the name, type and parent of a label."""
+        # only at this depth: attributes of a label have names too
         inside = len(stack) == 6 and stack[1] == "meta" and stack[3:5] == ["labels", "label"]
         if inside and stack[5] in ("name", "type", "parent"):
             self.label[stack[5]] += data
 
     def end(self, stack: list[str]) -> None:
-        """Take a label when it is complete."""
+        """Keep a label when its element ends."""
         if len(stack) != 5 or stack[1] != "meta" or stack[3:] != ["labels", "label"]:
             return
         name = self.label["name"].strip()
         parent = self.label["parent"].strip()
         line = int(self.label["line"])
-        # with the parent: points of two skeletons may have one name
+        # include the parent: points of two skeletons may share a name
         first = self.labels.get((name, parent))
         if not name or first:
             twice = first and f"label '{name}' is declared twice, on lines {first[1]} and {line}"
@@ -177,7 +178,9 @@ class _Annotations:
         known = ("tag", *SHAPES)
         if tag not in known:
             expected = ", ".join(f"<{name}>" for name in known)
-            text = f"element <{tag[:60]}> in an image; expected {expected}.{did_you_mean(tag, known)}"
+            text = (
+                f"unexpected element <{tag[:60]}> in an image; expected {expected}.{did_you_mean(tag, known)}"
+            )
             self.problems.add(text, line=line, kind="bad-element", value=tag[:60])
             return
         label = self._attribute(tag, attributes, "label", line)
@@ -193,14 +196,15 @@ class _Annotations:
         return value
 
     def choose_shapes(self) -> str:
-        """Return ``ignore`` stack there is no shape; otherwise note both readings with their counts."""
+        """Return ``ignore``; if there are shapes, report both choices with their counts."""
         if self.shapes:
             counts = self.element_counts.items()
             listed = ", ".join(f"{count} {element}" for element, count in counts if element != "tag")
             tagged = len({(row, label) for row, label, _ in self.tags})
             marked = len({(row, label) for row, label, _ in self.tags + self.shapes})
             self.problems.add(
-                f"holds shapes besides {len(self.tags)} tags ({listed}); say what they mean for an image"
+                f"contains shapes ({listed}) as well as {counted(len(self.tags), 'tag')}; "
+                "declare what the shapes mean:"
                 f"\n  {option('shapes', 'ignore')}: {tagged} present, from tags only"
                 f"\n  {option('shapes', 'present')}: {marked} present, from tags and shapes",
                 kind="undeclared-shapes",
@@ -208,10 +212,10 @@ class _Annotations:
         return "ignore"
 
     def declared(self, shapes: str) -> list[str] | None:
-        """Return the labels an image can have, None when the file declares none.
+        """Return the labels that an image can have, or None if the file declares none.
 
-        A label of type rectangle can never be a tag: without shapes it would be a category that is absent
-        everywhere. Labels with a parent are the points of a skeleton.
+        A label of type rectangle cannot be a tag: without shapes it would be absent everywhere. Labels with a
+        parent are points of a skeleton.
         """
         types = {name: label_type for (name, parent), (label_type, _) in self.labels.items() if not parent}
         if shapes == "present":
@@ -222,13 +226,13 @@ class _Annotations:
         ] or None
 
     def splits(self) -> list[str]:
-        """Return train, test, valid or nothing for each image; note any other word."""
+        """Return train, test, valid or an empty string for every image; report any other word."""
         known = {**SPLITS, "default": "", "": ""}
         for word in sorted({word for word in self.subsets if word.strip().lower() not in known}):
             near = did_you_mean(word, SPLITS)
             self.problems.add(
-                f"subset {word[:60]!r}; expected Train, Test, Validation or default.{near} "
-                f"Add {option('subsets', 'ignore')} to draw the splits instead",
+                f"unknown subset {word[:60]!r}; expected Train, Test, Validation or default.{near} "
+                f"Add {option('subsets', 'ignore')} to draw random splits instead",
                 line=self.lines[self.subsets.index(word)],
                 column="subset",
                 value=word[:60],
@@ -240,7 +244,7 @@ class _Annotations:
 def _image_files(
     path: Path, annotations: _Annotations, root: Path | None, check_files: bool
 ) -> tuple[list[str], Path]:
-    """Return N image names and their folder; a project's images are in a folder per subset."""
+    """Return N image names and their folder; a project has a folder of images per subset."""
     names = annotations.names
     images = zip(annotations.subsets, names, strict=True)
     in_subsets = [f"{subset}/{name}" if subset else name for subset, name in images]

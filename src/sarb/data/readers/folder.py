@@ -1,4 +1,4 @@
-"""Hugging Face ImageFolder: a metadata file beside the images, in one folder or in one folder per split."""
+"""Hugging Face ImageFolder: images with a metadata file, in one folder or in one folder per split."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sarb.data.readers.table_header import Columns
 from sarb.labels import LabelMatrix
 
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
-#: names of folders that are splits
+#: folder name -> split
 FOLDERS = {**SPLITS, "eval": "test", "evaluation": "test"}
 
 
@@ -31,28 +31,26 @@ def load_folder(
     delimiter: str | None = None,
     charset: str | None = None,
 ) -> Data:
-    """Read ``metadata.csv``, ``.jsonl`` or ``.parquet`` in a folder, or in its folders train, validation and
-    test.
+    """Read ``metadata.csv``, ``.jsonl`` or ``.parquet`` of a folder, or of its train, validation and test.
 
-    A metadata file is a wide table, see :func:`sarb.data.readers.table.load_table`; its names are relative
-    to its own folder. One file for all splits tells them by its split column, or by names that begin with
-    ``train/``, ``test/`` …
+    A metadata file is a wide table, see :func:`sarb.data.readers.table.load_table`; image names are relative
+    to its folder. If one file covers all splits, its split column tells them apart, or names that start with
+    ``train/``, ``test/`` and so on.
 
     Args:
         path: the folder, or one metadata file.
         encoding: what numeric codes mean: ``signed`` 1/-1/0, ``binary`` 1/0/blank, ``minus_one_unknown``
             1/0/-1.
-        root: folder of the images, where it is not the folder of the one metadata file.
-        ignore: columns that are no categories, ``id,caption``.
-        file_column: the column with the image names.
-        split_column: the column that says train, test or valid.
-        categories: the names there should be, ``a,b,c`` or a file with one per line; another column is an
-            error.
-        delimiter: of a CSV, one character or ``tab``.
-        charset: of a file that is not UTF-8, such as ``latin-1``.
+        root: folder of the images, if it is not the folder of the metadata file.
+        ignore: columns that are not categories, ``id,caption``.
+        file_column: column with the image names.
+        split_column: column with train, test or valid.
+        categories: expected categories, ``a,b,c`` or a file with one per line; any other column is an error.
+        delimiter: delimiter of a CSV, one character or ``tab``.
+        charset: character set, if not UTF-8, for example ``latin-1``.
 
     Raises:
-        DataError: every fault with file, line and column; splits with different categories.
+        DataError: all problems with file, line and column; splits with different categories.
     """
     columns = Columns(file_column, split_column, ignored(ignore))
     files = _files(path)
@@ -72,7 +70,7 @@ def load_folder(
     if "" in tables:
         return _whole(all_problems[""], tables[""], root or files[""].parent)
     if root is not None:
-        text = "has one folder per split, so option root cannot apply; leave it out"
+        text = "has one folder per split, so option root does not apply; remove it"
         raise fault(path, text, kind="option")
     datasets = {split: _part(split, all_problems[split], table) for split, table in tables.items()}
     _check_categories(path, datasets)
@@ -80,7 +78,7 @@ def load_folder(
 
 
 def _files(path: Path) -> dict[str, Path]:
-    """Return split -> metadata file; the split of a file for the whole folder is empty."""
+    """Return split -> metadata file; one file for the whole folder has the key ``""``."""
     if path.is_file():
         return {"": path}
     here = _metadata(path)
@@ -92,16 +90,18 @@ def _files(path: Path) -> dict[str, Path]:
         if file is None:
             without.append(folder)
         elif split in below:
-            raise fault(path, f"{below[split].parent.name}/ and {folder.name}/ are both the {split} split")
+            raise fault(
+                path, f"{below[split].parent.name}/ and {folder.name}/ both look like the {split} split"
+            )
         else:
             below[split] = file
     if here is not None and below:
         other = next(iter(below.values()))
-        raise fault(path, f"holds {here.name} and {other.parent.name}/{other.name}; give the file to read")
+        raise fault(path, f"contains {here.name} and {other.parent.name}/{other.name}; pass the file to read")
     if here is not None:
         return {"": here}
     if "train" not in below:
-        text = f"there is no {', '.join(METADATA)} in it or in its folder train"
+        text = f"contains none of {', '.join(METADATA)}, and neither does its folder train"
         raise fault(path, text, kind="missing-metadata")
     _warn_without(path, without)
     return {split: below[split] for split in ("train", "valid", "test") if split in below}
@@ -118,22 +118,20 @@ def _metadata(folder: Path) -> Path | None:
     files = [folder / name for name in METADATA if (folder / name).is_file()]
     if len(files) > 1:
         names = " and ".join(file.name for file in files)
-        raise fault(folder, f"holds {names}; give the file to read: {files[0]}")
+        raise fault(folder, f"contains {names}; pass the file to read, for example {files[0]}")
     return files[0] if files else None
 
 
 def _warn_without(path: Path, folders: Sequence[Path]) -> None:
     problems = Problems(path)
     for folder in folders:
-        text = f"folder {folder.name} has no metadata file, its images are not read"
+        text = f"folder {folder.name} has no metadata file, so its images are not read"
         problems.add(text, level="warning", kind="missing-metadata")
     problems.raise_any()
 
 
 def _whole(problems: Problems, table: Table, root: Path) -> Data:
-    """Divide one table: by its column, else by the folder each name begins with, where all begin with a
-    split.
-    """
+    """Divide one table by its split column, or by the folders of the names if all of them are splits."""
     splits = table.splits
     if not any(splits):
         top = [name.partition("/")[0].lower() if "/" in name else "" for name in table.names]
@@ -152,10 +150,10 @@ def _whole(problems: Problems, table: Table, root: Path) -> Data:
 
 
 def _part(split: str, problems: Problems, table: Table) -> Dataset:
-    """Return one split as a data set; a split column must not say otherwise."""
+    """Return one split as a dataset; report rows whose split column disagrees with the folder."""
     for line, word in zip(table.lines, table.splits, strict=True):
         if word and word != split:
-            text = f"column split says {word}, but the folder is {split}"
+            text = f"the split column says {word}, but the folder is {split}"
             problems.add(text, kind="bad-split", line=line, value=word)
     folder = Path(problems.source).parent
     return assemble(
@@ -175,14 +173,14 @@ def _check_categories(path: Path, datasets: dict[str, Dataset]) -> None:
         only = sorted(set(dataset.categories) - first)
         lacks = sorted(first - set(dataset.categories))
         if only or lacks:
-            extra = f"; it alone has {', '.join(map(repr, only[:5]))}" if only else ""
-            lacking = f"; it lacks {', '.join(map(repr, lacks[:5]))}" if lacks else ""
-            text = f"other categories than {datasets['train'].source}{extra}{lacking}"
+            extra = f"; only here: {', '.join(map(repr, only[:5]))}" if only else ""
+            lacking = f"; missing here: {', '.join(map(repr, lacks[:5]))}" if lacks else ""
+            text = f"has different categories than {datasets['train'].source}{extra}{lacking}"
             raise fault(dataset.source or path, text, kind="other-categories")
 
 
 def _together(path: Path, datasets: dict[str, Dataset], notes: dict[str, object]) -> Data:
-    """Put the splits together, with the categories in the order of the training images."""
+    """Combine the splits, with the categories in the order of the training split."""
     order = datasets["train"].categories
     for split, dataset in datasets.items():
         labels = dataset.labels

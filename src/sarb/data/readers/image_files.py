@@ -11,25 +11,23 @@ PROBES = 100
 
 
 def is_file(folder: Path, name: str) -> bool:
-    """Whether the folder holds the file; a name that no file can have is not an error."""
-    # os.path: Path.is_file raises for a name that is too long
+    """Whether the folder contains the file; an impossible file name is not an error."""
+    # os.path, because Path.is_file raises if the name is too long
     return os.path.isfile(os.path.join(folder, name))  # noqa: PTH113, PTH118
 
 
 def holds_any(folder: Path, names: Sequence[str]) -> bool:
-    """Whether the folder holds one of the first images."""
+    """Whether the folder contains one of the first images."""
     return any(is_file(folder, name) for name in names[:PROBES])
 
 
 def first_holding(folders: Sequence[Path], names: Sequence[str]) -> Path:
-    """Return the first folder with one of the first images in it, else the first that exists, else the
-    first.
-    """
+    """Return the first folder that contains one of the images, else the first that exists, else the first."""
     existing = [folder for folder in folders if folder.is_dir()]
     return next((folder for folder in existing if holds_any(folder, names)), (existing or folders)[0])
 
 
 def given_folder(root: Path, base: Path) -> Path:
-    """Return the folder that option ``root`` names, relative to where the user is or else to ``base``."""
+    """Return the folder of option ``root``, relative to the working directory or else to ``base``."""
     folder = Path(root).expanduser()
     return folder if folder.is_dir() else base / folder

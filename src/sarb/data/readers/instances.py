@@ -1,4 +1,4 @@
-"""A file in COCO's format: images, categories and annotations, tied together by ids."""
+"""A file in COCO format: images, categories and annotations, linked by ids."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from sarb.labels import PRESENT
 
 
 class Instances:
-    """What a file of COCO or LVIS says, in the order of the file; faulty entries are noted and left out.
+    """The content of a COCO or LVIS file, in file order; bad entries are reported and left out.
 
-    Images, annotations and categories may come in any order, so ids are numbered as they are met and a fact
-    is kept as four numbers: the 1.3 million annotations of LVIS take 22 MB.
+    Images, annotations and categories may come in any order, so ids are numbered as they appear, and a fact
+    is stored as four numbers: the 1.3 million annotations of LVIS take 22 MB.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,18 +34,18 @@ class Instances:
         self._named: dict[tuple[str, str], Identity] = {}  # (file_name or category, its name) -> first id
         self._image_numbers: dict[Identity, int] = {}
         self._category_numbers: dict[Identity, int] = {}
-        # a fact is one entry in each of these
+        # one entry per fact in each of these
         self._fact_images = array("i")
         self._fact_categories = array("i")
         self._fact_labels = array("b")
         self._fact_lines = array("q")
 
     def read(self) -> Instances:
-        """Read the file; whether the ids that annotations name are there is checked by :meth:`facts`."""
+        """Read the file; :meth:`facts` checks that the ids in annotations exist."""
         handlers = {"images": self.image, "categories": self.category, "annotations": self.annotation}
         for element in elements(self.path, tuple(handlers)):
             if not element.key:
-                text = "is a JSON list, not an object with images, annotations and categories"
+                text = "contains a JSON list; expected an object with images, annotations and categories"
                 raise fault(self.path, text, line=1)
             try:
                 handlers[element.key](element)
@@ -55,36 +55,36 @@ class Instances:
         return self
 
     def _check_empty(self) -> None:
-        """Raise where images, categories or annotations are missing.
+        """Raise if images, categories or annotations are missing.
 
-        An empty list of annotations is only a warning: it says that no image shows anything. A file of test
-        images has no such list, which says nothing.
+        An empty list of annotations is only a warning: it says that no image shows anything. Without such a
+        list, as in a file of test images, nothing is known.
         """
         contents = {"images": self.images, "categories": self.categories, "annotations": self.annotations}
         if not self.annotations and re.search(rb'"annotations"\s*:\s*\[\s*\]', self.path.read_bytes()):
-            text = "'annotations' is an empty list: no image is known to show anything"
+            text = "'annotations' is an empty list: nothing is marked as present"
             self.problems.add(text, kind="no-annotations", level="warning")
             del contents["annotations"]
         empty = [f"'{part}'" for part, content in contents.items() if not content]
         if empty:
             self.problems.raise_any()
-            text = f"{' and '.join(empty)} missing or empty; is this a file of image annotations?"
+            text = f"{' and '.join(empty)} missing or empty; is this an annotation file?"
             raise fault(self.path, text, kind="empty")
 
     def image(self, element: Element) -> None:
-        """Take an entry of ``images``."""
+        """Add an entry of ``images``."""
         if isinstance(element.value, dict) and "neg_category_ids" in element.value:
-            text = "has neg_category_ids, so this is an LVIS file, where what is not listed is unknown"
+            text = "has neg_category_ids, so this is an LVIS file, in which unlisted categories are unknown"
             text = f"{element.location} {text}; read it as lvis:{self.path}"
             raise fault(self.path, text, line=element.line, kind="bad-layout")
         self.add(element, self.images, "file_name", element.text("file_name"))
 
     def add(self, element: Element, entries: dict[Identity, tuple[str, int]], field: str, name: str) -> None:
-        """Keep an entry; one that has the name of another is noted and from then on the same as that."""
+        """Add an entry; if another one has its name, report it and treat the two as one."""
         identity = element.identity("id")
         if identity in entries:
             first_name, first_line = entries[identity]
-            raise ValueError(f"repeats id {identity!r} of '{first_name}', line {first_line}")
+            raise ValueError(f"repeats id {identity!r} of '{first_name}' on line {first_line}")
         entries[identity] = name, element.line
         first = self._named.setdefault((field, name), identity)
         if first != identity:
@@ -98,16 +98,16 @@ class Instances:
             )
 
     def category(self, element: Element) -> None:
-        """Take an entry of ``categories``."""
+        """Add an entry of ``categories``."""
         self.add(element, self.categories, "category", element.text("name"))
 
     def annotation(self, element: Element) -> None:
-        """Take an entry of ``annotations``: many objects of a category are one label."""
+        """Add an entry of ``annotations``; several objects of a category make one label."""
         self.annotations += 1
         self.say(element.identity("image_id"), element.identity("category_id"), PRESENT, element.line)
 
     def say(self, image: Identity, category: Identity, label: int, line: int) -> None:
-        """Keep a fact."""
+        """Record a fact."""
         images = self._image_numbers
         categories = self._category_numbers
         self._fact_images.append(images.setdefault(image, len(images)))
@@ -121,8 +121,12 @@ class Instances:
         return [name for field, name in self._named if field == "file_name"]
 
     def dataset(self, rest: int, folder: Path, like: Dataset | None = None) -> Dataset:
-        """Return the images with their labels; what nobody said is ``rest``. Raises everything wrong with
-        the file.
+        """Return the images with their labels, and raise all problems with the file.
+
+        Args:
+            rest: label of an entry without a fact.
+            folder: folder of the images.
+            like: dataset whose categories to use, in their order.
         """
         facts = self.facts(like)
         name = self.path.stem.removeprefix("instances_")
@@ -132,9 +136,7 @@ class Instances:
         ).train
 
     def facts(self, like: Dataset | None = None) -> Facts:
-        """Return what is said by file name and category, in the categories (and their order) of ``like`` if
-        given.
-        """
+        """Return the facts by file name and category, with the categories of ``like`` if given."""
         ordered = sorted(self.categories, key=identity_order)
         names = list(dict.fromkeys(self.categories[identity][0] for identity in ordered))
         if like is not None:
@@ -157,13 +159,13 @@ class Instances:
     def _note_strangers(
         self, part: str, identities: Sequence[Identity], known: Sequence[object], used: Sequence[int]
     ) -> None:
-        """Note ids that facts use but the file does not list, each once with its first line.
+        """Report ids that facts use but the file does not list, each once with its first line.
 
         Args:
-            part: of the file, ``images`` or ``categories``.
-            identities: the ids, by their number.
-            known: for every id, None if it is not listed.
-            used: the number of the id that each fact uses.
+            part: ``images`` or ``categories``.
+            identities: ids, by number.
+            known: None for every id that is not listed.
+            used: number of the id that each fact uses.
         """
         if None not in known:
             return

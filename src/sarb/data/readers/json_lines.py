@@ -1,4 +1,4 @@
-"""Rows of a JSON lines file as text: one object per line."""
+"""Rows of a JSON lines file (one object per line), as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sarb.data.parse.text import survey, unreadable, wrong_charset
 from sarb.data.readers.parquet import nested_column
 
 _SPACED = re.compile(r'"\s+:')
-#: numbers stay as they are spelled, NaN is nothing
+#: keep the spelling of numbers; NaN is blank
 _JSON = json.JSONDecoder(
     parse_int=str, parse_float=str, parse_constant=lambda word: None if word == "NaN" else word
 )
@@ -22,7 +22,7 @@ _TYPED: dict[Any, Any] = {None: "", True: "True", False: "False"}
 
 
 def json_rows(path: Path, charset: str | None, ignore: Collection[str]) -> Rows:
-    """Yield the keys of all lines as a header, then the lines; a key that a line lacks is blank there.
+    """Yield a header with the keys of all lines, then the lines; a missing key is a blank cell.
 
     The file is read twice, because a million objects take ten times the memory of their text.
     """
@@ -53,17 +53,17 @@ def _json_lines(path: Path, codec: str, ignore: Collection[str]) -> Iterator[tup
 def _json_line(path: Path, number: int, line: str, ignore: Collection[str]) -> dict[str, Any]:
     try:
         row = _JSON.decode(line.rstrip())
-        # the slow and careful ways are gone only where the text gives a reason
+        # the checks below are slow, so run them only where the text suggests a problem
         if isinstance(row, dict) and (line.count('":') != len(row) or _SPACED.search(line)):
             json.loads(line, object_pairs_hook=_pairs)
         if "\\u" in line:
-            json.dumps(row, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+            json.dumps(row, ensure_ascii=False).encode()  # fails for half a surrogate pair
     except json.JSONDecodeError as error:
-        text = f"not valid JSON, {error.msg}"
+        text = f"not valid JSON: {error.msg}"
         raise fault(path, text, line=number, column=error.colno, kind="bad-json") from None
     except (RecursionError, ValueError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
-        raise fault(path, f"not valid JSON, {reason}", line=number, kind="bad-json") from None
+        raise fault(path, f"not valid JSON: {reason}", line=number, kind="bad-json") from None
     if not isinstance(row, dict):
         raise fault(path, "expected an object {…} on every line", line=number, kind="bad-json")
     for key, value in row.items() if "[" in line or line.count("{") > 1 else ():
@@ -75,7 +75,7 @@ def _json_line(path: Path, number: int, line: str, ignore: Collection[str]) -> d
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key that occurs twice, of which JSON takes the last."""
+    """Refuse an object in which a key occurs twice; the JSON decoder would keep the last one."""
     row = dict(pairs)
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,4 +1,4 @@
-"""Label Studio: the JSON export, an array of tasks whose annotations hold choices."""
+"""Label Studio: the JSON export, an array of tasks whose annotations contain choices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sarb.data.assemble import assemble, declared_names
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.facts import Facts
-from sarb.data.parse.messages import option
+from sarb.data.parse.messages import counted, option
 from sarb.data.parse.stream import elements
 from sarb.data.parse.unlisted import check_unlisted, rest_label
 from sarb.data.readers.label_studio_names import image_files
@@ -30,37 +30,37 @@ def load_label_studio(
     root: Path | None = None,
     check_files: bool = True,
 ) -> Data:
-    """Read Label Studio's JSON export: a chosen category is present, the rest by ``unlisted``.
+    """Read Label Studio's JSON export: a chosen category is present; ``unlisted`` decides about the others.
 
-    A task that was skipped (every annotation cancelled) or not annotated is unknown as a whole; a cancelled
-    annotation beside others says nothing. Predictions are not knowledge and are ignored. A choice within a
-    region counts for the image. Of nested choices (a list from parent to leaf) the leaf is the category.
-    Categories are in alphabetical order, since the export does not say which could have been chosen.
+    All labels of a task are unknown if it was skipped (every annotation cancelled) or not annotated. A
+    cancelled annotation next to others is ignored, and so are predictions, which come from a model. A choice
+    in a region counts for the whole image. For nested choices (a list from parent to leaf) the leaf is the
+    category. Categories are in alphabetical order, because the export does not list the possible choices.
 
     Args:
         path: the exported ``.json``.
-        unlisted: what a category that was not chosen is, ``absent`` or ``unknown``; must be said.
-        annotators: when several people annotated a task and differ. ``any``: chosen by at least one is
-            present. ``all``: chosen by all is present, by some is unknown. What nobody chose goes by
-            ``unlisted`` in both.
-        control: name of the Choices whose answers are meant (``from_name``), or several, ``a,b``; must be
-            said when there is more than one.
-        image_key: key in a task's ``data`` that holds the image, if it is not ``image`` or the only one that
-            looks so.
-        categories: the names there should be, ``a,b,c`` or a file with one per line.
-        root: folder of the images; by default the file's own, or its ``images/`` when they are only there.
-            Of an upload or a URL the last part is the name (without its prefix of 8 digits when only that
-            file exists), of ``/data/local-files/?d=PATH`` the path.
+        unlisted: what a category that was not chosen is, ``absent`` or ``unknown`` (required).
+        annotators: what to do if annotators disagree. ``any``: a category that at least one chose is present.
+            ``all``: a category that all chose is present, one that only some chose is unknown. In both cases
+            ``unlisted`` decides about categories that nobody chose.
+        control: name of the Choices control to read (``from_name``), or several, ``a,b`` (required if there
+            is more than one).
+        image_key: key of the image in a task's ``data`` (default: ``image``, or the only key that looks like
+            an image).
+        categories: expected categories, ``a,b,c`` or a file with one per line.
+        root: folder of the images (default: the folder of the file, or its ``images/`` if they are only
+            there). The image name is the last part of an upload or URL (without its 8-digit prefix if only
+            that file exists), and the path in ``/data/local-files/?d=PATH``.
         check_files: look for the image files to find their folder and names.
 
     Raises:
-        DataError: every fault of the file with the line its task starts on; a reading that must be chosen,
+        DataError: all problems, with the line on which the task starts; a choice that the user must make,
             with counts.
     """
     check_unlisted(unlisted)
     check_choice("value of option annotators:", annotators or "any", ("any", "all"))
     if path.is_dir() or path.suffix.lower() in (".csv", ".tsv", ".zip"):
-        raise fault(path, f"expected the exported .json file; {AGAIN}", kind="bad-layout")
+        raise fault(path, f"expected an exported .json file; {AGAIN}", kind="bad-layout")
     declared = declared_names(categories, path)
     export = Export(path, image_key)
     for element in elements(path):
@@ -93,7 +93,7 @@ def load_label_studio(
 def _facts(
     export: Export, controls: Sequence[str], declared: Sequence[str] | None, annotators: str | None
 ) -> tuple[Facts, tuple[int, int, int]]:
-    """Return what was chosen, and the numbers of entries (present, not chosen by anybody, unknown)."""
+    """Return what was chosen, and the numbers of entries (present, chosen by nobody, unknown)."""
     facts = Facts(export.problems, declared)
     counts = Counter[int]()
     _check_shared(export, controls)
@@ -102,7 +102,7 @@ def _facts(
     if disputed and annotators is None:
         _note_disputes(export.problems, chosen, disputed)
     for number, (task, sets) in enumerate(zip(export.tasks, chosen, strict=True)):
-        # by number: an image that occurs in two tasks must not become one row
+        # use the number as name: an image in two tasks must not become one row
         row = facts.image(str(number), line=task.line)
         for name in sorted(set[str]().union(*sets)):
             agreed = all(name in names for names in sets)
@@ -119,7 +119,7 @@ def _facts(
 
 
 def _chosen(answers: Sequence[Mapping[str, set[str]]], controls: Sequence[str]) -> set[str]:
-    """Return what these answers choose in these controls."""
+    """Return everything that these answers choose in these controls."""
     return set[str]().union(*(answer.get(control, ()) for answer in answers for control in controls))
 
 
@@ -127,15 +127,15 @@ def _note_disputes(problems: Problems, chosen: list[list[set[str]]], disputed: i
     tasks = sum(len(set(map(frozenset, sets))) > 1 for sets in chosen)
     agreed = sum(len(set.intersection(*sets)) for sets in chosen if sets)
     problems.add(
-        f"several people annotated {tasks} of the tasks and differ; say how to read them"
+        f"annotators disagree on {counted(tasks, 'task')}; declare how to combine their answers:"
         f"\n  {option('annotators', 'any')}: {agreed + disputed} present"
-        f"\n  {option('annotators', 'all')}: {agreed} present, {disputed} unknown where they differ",
+        f"\n  {option('annotators', 'all')}: {agreed} present, {disputed} unknown where they disagree",
         kind="undeclared-annotators",
     )
 
 
 def _check_shared(export: Export, controls: Sequence[str]) -> None:
-    """Note a choice that two controls have: 'yes' to two questions is not one category."""
+    """Report a choice that belongs to two controls: 'yes' to two questions is not one category."""
     owners: dict[str, str] = {}
     noted: set[str] = set()
     for task in export.tasks if len(controls) > 1 else ():
@@ -143,9 +143,9 @@ def _check_shared(export: Export, controls: Sequence[str]) -> None:
             for name in _chosen(task.answers, [control]) - noted:
                 if owners.setdefault(name, control) != control:
                     noted.add(name)
-                    both = f"{short(name)} is a choice of '{owners[name]}' and of '{control}'"
+                    both = f"{short(name)} is a choice in both '{owners[name]}' and '{control}'"
                     export.problems.add(
-                        f"{both}; read one of them, {option('control', control)}",
+                        f"{both}; read only one of them, for example {option('control', control)}",
                         line=task.line,
                         kind="shared-choice",
                         value=name[:60],

@@ -1,4 +1,4 @@
-"""What Label Studio calls an image, and where that file is on disk."""
+"""Image names in Label Studio, and the files on disk that they refer to."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")
 
 
 def local_name(value: str) -> str:
-    """Return the file name of an image as a task names it.
+    """Return the file name for the image value of a task.
 
     >>> local_name("/data/upload/3/0a1b2c3d-my%20cat.jpg"), local_name("/data/local-files/?d=cats/1.jpg")
     ('0a1b2c3d-my cat.jpg', 'cats/1.jpg')
     """
     if value.startswith("data:"):
-        text = f"the image itself is in the file ('{value[:30]}…'); save it as a file and name that"
+        text = f"the image is embedded ('{value[:30]}…'); save it as a file and refer to that file"
         raise ValueError(text)
     if local := _LOCAL.fullmatch(value):
         return unquote(local["path"]).replace("\\", "/")
@@ -34,7 +34,7 @@ def local_name(value: str) -> str:
 
 
 def looks_like_image(value: str) -> bool:
-    """Whether a value of a task is the name of an image."""
+    """Whether a value of a task refers to an image."""
     return not value.startswith("data:") and local_name(value).lower().endswith(_IMAGES)
 
 

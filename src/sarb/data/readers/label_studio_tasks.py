@@ -1,4 +1,4 @@
-"""The tasks of a Label Studio export: the image of each, and what every annotator chose."""
+"""The tasks of a Label Studio export: their images, and what each annotator chose."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sarb.data.check.problems import Problems, fault
-from sarb.data.parse.messages import option
+from sarb.data.parse.messages import counted, option
 from sarb.data.readers.label_studio_names import local_name, looks_like_image
 from sarb.errors import did_you_mean, unknown_name
 
 AGAIN = "export it again from Label Studio as JSON"
-#: how a message calls a JSON type
+#: names of JSON types in messages
 TYPE_NAMES = {dict: "an object {…}", list: "a list […]", str: "text", bool: "true or false"}
 
 
 class Task(NamedTuple):
-    """One image, and per annotation that was not cancelled: control -> what was chosen there."""
+    """One image, and for every annotation that was not cancelled, a dict control -> choices."""
 
     name: str
     value: str
@@ -26,7 +26,7 @@ class Task(NamedTuple):
 
 
 class Export:
-    """The tasks of a file, and counts of what else is in it."""
+    """The tasks of a file, with counts of choices and predictions."""
 
     def __init__(self, path: Path, image_key: str | None) -> None:
         self.path = path
@@ -39,9 +39,9 @@ class Export:
         self._result_types: Counter[str] = Counter()
 
     def add(self, content: Any, line: int) -> None:
-        """Take one element of the array; note what is wrong with it and leave it out."""
+        """Add one element of the array, or report what is wrong with it."""
         if isinstance(content, dict) and not {"data", "annotations"} & set(content):
-            text = f"a task without 'data' and 'annotations'; this may be JSON-MIN: {AGAIN}"
+            text = f"a task has neither 'data' nor 'annotations'; if this is JSON-MIN, {AGAIN}"
             raise fault(self.path, text, line=line, kind="bad-layout")
         try:
             task = self._task(content, line)
@@ -55,12 +55,12 @@ class Export:
             self.tasks.append(task)
         else:
             images = f"{short(first.value)} on line {first.line} and {short(task.value)}"
-            text = f"{images} would both be the file '{task.name}'"
+            text = f"{images} would be the same file '{task.name}'"
             self.problems.add(text, line=line, kind="same-name", value=task.value[:60])
 
     def _task(self, content: Any, line: int) -> Task:
         value = self._image(_member(content, "data", dict, "a task"))
-        # before 1.0 annotations were called completions
+        # before version 1.0, annotations were called completions
         key = "completions" if "completions" in content and "annotations" not in content else "annotations"
         annotations = _member(content, key, list, "a task") if key in content else []
         answers = [self._answer(item) for item in annotations if not _cancelled(item)]
@@ -72,9 +72,9 @@ class Export:
             texts = {name: value for name, value in data.items() if isinstance(value, str)}
             images = [name for name, value in texts.items() if looks_like_image(value)]
             if len(images) != 1:
-                names = ", ".join(map(repr, images or data)) or "nothing"
-                hint = f"say which is the image: {option('image_key', 'NAME')}"
-                raise ValueError(f"a task's data holds {names[:200]}; {hint}")
+                names = ", ".join(map(repr, images or data)) or "(none)"
+                hint = f"choose the image with {option('image_key', 'NAME')}"
+                raise ValueError(f"a task's data has the keys {names[:200]}; {hint}")
             key = images[0]
         return str(_member(data, key, str, "a task's data"))
 
@@ -92,10 +92,10 @@ class Export:
         return answer
 
     def controls(self, chosen: str | None) -> list[str]:
-        """Return the controls to read; note the names with their counts when that must be said.
+        """Return the controls to read; if the user must choose, report the controls with their counts.
 
         Args:
-            chosen: option ``control``.
+            chosen: value of option ``control``.
         """
         self._check_answers()
         if chosen is not None:
@@ -105,34 +105,32 @@ class Export:
                 raise fault(self.path, text, kind="option")
             return list(dict.fromkeys(names))
         if len(self.choices) > 1:
-            shown = "".join(
-                f"\n  {option('control', name)}: {times} choices" for name, times in self.choices.items()
-            )
+            shown = ""
+            for name, times in self.choices.items():
+                shown += f"\n  {option('control', name)}: {counted(times, 'choice')}"
             every = option("control", ",".join(self.choices))
-            shown += f"\n  {every}: {self.choices.total()} choices, all of them"
-            text = f"answers {len(self.choices)} Choices; say which are meant{shown}"
+            shown += f"\n  {every}: {self.choices.total():,} choices, all of them"
+            text = f"contains answers to {len(self.choices)} Choices controls; declare which to read:{shown}"
             self.problems.add(text, kind="undeclared-control")
         return list(self.choices)
 
     def _check_answers(self) -> None:
-        """Raise where nothing was chosen; note that predictions are ignored."""
+        """Raise if nothing was chosen; report predictions, which are ignored."""
         if not self.tasks:
             self.problems.raise_any()
-            raise fault(self.path, f"there is no task in it; {AGAIN}", kind="empty")
+            raise fault(self.path, f"contains no task; {AGAIN}", kind="empty")
         if not self.choices.total():
             self.problems.raise_any()
             others = [f"{name} ({times})" for name, times in self._result_types.items() if name != "choices"]
-            more = f", the results are {', '.join(others)}" if others else ""
-            raise fault(self.path, f"nothing was chosen in any task{more}", kind="empty")
+            more = f"; the results are {', '.join(others)}" if others else ""
+            raise fault(self.path, f"no task has a choice{more}", kind="empty")
         if self.predictions:
-            text = f"{self.predictions} predictions are ignored: they are not knowledge"
+            text = f"{counted(self.predictions, 'prediction')} ignored: predictions come from a model"
             self.problems.add(text, kind="predictions", level="note")
 
 
 def _member(holder: Any, key: str, expected: type, holder_name: str) -> Any:
-    """Return ``holder[key]`` where it has the right type; ValueError with the words for a person
-    otherwise.
-    """
+    """Return ``holder[key]`` if it has the expected type; raise ValueError otherwise."""
     if not isinstance(holder, dict):
         raise ValueError(f"{holder_name} is {short(holder)}; expected {TYPE_NAMES[dict]}")
     if key not in holder:
@@ -150,15 +148,15 @@ def _cancelled(annotation: Any) -> bool:
 
 
 def _leaves(choices: list[Any]) -> list[str]:
-    """Return the names chosen; of a nested choice, a list from parent to leaf, the leaf."""
+    """Return the chosen names; for a nested choice, a list from parent to leaf, return the leaf."""
     leaves = [choice[-1] if isinstance(choice, list) and choice else choice for choice in choices]
     for leaf in leaves:
         if not isinstance(leaf, str) or not leaf.strip():
-            raise ValueError(f"'choices' holds {short(leaf)}; expected names")
+            raise ValueError(f"'choices' contains {short(leaf)}; expected names")
     return leaves
 
 
 def short(value: Any) -> str:
-    """Return the value as a person may look for it in the file, cut where it is long."""
+    """Return the value for a message, shortened so that it can still be found in the file."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"

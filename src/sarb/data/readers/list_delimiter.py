@@ -1,4 +1,4 @@
-"""What separates the labels in a cell of a list."""
+"""Find out what separates the labels in a cell."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from sarb.data.check.problems import Problems, fault
 from sarb.data.parse.messages import few, option
 from sarb.errors import ConfigError
 
-#: what may stand between two labels, and how the option spells it
+#: delimiter between labels -> its name in option ``label_delimiter``
 DELIMITERS = {";": ";", "|": "|", ",": ",", " ": "space", "\t": "tab"}
-#: found without being declared; a space or a tab may be part of a label
+#: delimiters that need not be declared; a space or a tab may be part of a label
 CLEAR = ";|,"
 
 
 def find_delimiter(
     problems: Problems, cells: Sequence[str], declared: str | None, unlisted: str | None
 ) -> str:
-    """Return the character between labels, nothing where a cell is one label; stop where it is not clear."""
+    """Return the character between labels, or an empty string if a cell is one label; raise if in doubt."""
     if declared not in ("auto", "", None):
         return _declared(declared)
     marks = [mark for mark in DELIMITERS if any(mark in cell for cell in cells)]
     if marks and marks[0] in CLEAR:
-        # the space of "cat, dog" belongs to the comma
+        # in "cat, dog" the space belongs to the comma
         bare = [re.sub(f"\\s*{re.escape(marks[0])}\\s*", marks[0], cell) for cell in cells]
         marks = [mark for mark in marks if any(mark in cell for cell in bare)]
     if not marks:
@@ -31,7 +31,7 @@ def find_delimiter(
     if len(marks) == 1 and marks[0] in CLEAR:
         return marks[0]
     readings = "".join(_reading(cells, mark) for mark in (*marks, ""))
-    text = f"say what stands between labels, they can be read as{readings}"
+    text = f"declare what separates the labels:{readings}"
     if not unlisted:
         text += "\nand add -o unlisted=unknown or -o unlisted=absent for labels that are not listed"
     problems.raise_any()
@@ -41,7 +41,7 @@ def find_delimiter(
 def _declared(word: str) -> str:
     marks = {word: mark for mark, word in DELIMITERS.items()} | {"none": ""}
     if word not in marks and len(word) != 1:
-        raise ConfigError([f"option label_delimiter is one character, space, tab or none, got {word!r}"])
+        raise ConfigError([f"option label_delimiter must be one character, space, tab or none, got {word!r}"])
     return marks.get(word, word)
 
 
@@ -53,5 +53,5 @@ def _reading(cells: Sequence[str], mark: str) -> str:
 
 
 def split_labels(cell: str, mark: str) -> list[str]:
-    """Return the labels of a cell; without a mark the cell is one label."""
+    """Return the labels in a cell; without a delimiter, the cell is one label."""
     return [label for part in (cell.split(mark) if mark else [cell]) if (label := part.strip())]

@@ -1,4 +1,4 @@
-"""A list of labels per image, as fastai reads it: ``fname,labels[,is_valid]``."""
+"""Tables with a list of labels per image, in the format of fastai: ``fname,labels[,is_valid]``."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ TRUTH = {
     **dict.fromkeys(("true", "1", "yes", "1.0"), True),
     **dict.fromkeys(("false", "0", "no", "0.0"), False),
 }
-#: a label seen once is taken for a misspelling of one seen so many times …
+#: warn if a label that occurs once is similar to one that occurs at least this often
 FREQUENT = 20
-#: … when they are so similar; only so many pairs are compared
 SIMILAR = 0.85
+#: pairs of labels to compare at most
 PAIRS = 50_000
 
 
@@ -47,29 +47,27 @@ def load_list(
     charset: str | None = None,
     check_files: bool = True,
 ) -> Data:
-    """Read a list CSV: ``fname``, ``labels`` and optionally ``is_valid`` or ``split``; listed labels are
-    present.
+    """Read a CSV with ``fname``, ``labels`` and optionally ``is_valid`` or ``split``; listed is present.
 
     Args:
-        path: a CSV, or TSV by its suffix.
-        unlisted: what a label that is not listed means, ``unknown`` or ``absent``; it must be said.
-        label_delimiter: between labels: one character, ``space``, ``tab``, or ``none`` when a cell is one
-            label; ``auto`` finds it where there is only one way to read the cells.
-        root: folder of the images; by default the list's own, or its ``images/`` when the files are only
-            there.
-        file_column: the column with the image names, by default ``fname`` or ``file_name``.
-        labels_column: the column with the labels.
-        split_column: the column that says train, test or valid.
-        is_valid: whether True in column ``is_valid`` marks the ``valid`` or the ``test`` images, or to
-            ``ignore`` it.
-        categories: the names there are, ``a,b,c`` or a file with one per line; by default
-            ``NAME.categories.txt`` beside ``NAME.csv``, else every name that occurs, in alphabetical order.
-        delimiter: between columns, one character or ``tab``.
-        charset: of a file that is not UTF-8, such as ``latin-1``.
+        path: the table, CSV or, if its suffix says so, TSV.
+        unlisted: what a label that is not listed is, ``unknown`` or ``absent`` (required).
+        label_delimiter: what separates labels: one character, ``space``, ``tab``, or ``none`` if a cell is
+            one label; ``auto`` works if the cells can be split in only one way.
+        root: folder of the images (default: the folder of the table, or its ``images/`` if they are only
+            there).
+        file_column: column with the image names (default: ``fname`` or ``file_name``).
+        labels_column: column with the labels.
+        split_column: column with train, test or valid.
+        is_valid: whether True in column ``is_valid`` means ``valid`` or ``test``, or ``ignore`` the column.
+        categories: the categories, ``a,b,c`` or a file with one per line (default: ``NAME.categories.txt``
+            next to ``NAME.csv``, else every name that occurs, in alphabetical order).
+        delimiter: delimiter between columns, one character or ``tab``.
+        charset: character set, if not UTF-8, for example ``latin-1``.
         check_files: look for the image files to find their folder.
 
     Raises:
-        DataError: every fault of the file with line and column, and what can be read in more than one way.
+        DataError: all problems in the file, with line and column; a choice that the user must make.
     """
     check_choice("value of option is_valid:", is_valid, ("valid", "test", "ignore"))
     check_unlisted(unlisted)
@@ -77,11 +75,11 @@ def load_list(
     columns = _Columns(path, file_column, labels_column, split_column, is_valid)
     rows = list(columns.read(problems, csv_rows(path, delimiter or usual_delimiter(path), charset)))
     if not rows and not problems.count:
-        raise fault(path, "there is a header, but no row")
+        raise fault(path, "has a header but no rows")
     mark = find_delimiter(problems, [row.cell for row in rows], label_delimiter, unlisted)
     facts = _facts(problems, rows, mark, _declared(path, categories))
     if not facts.columns:
-        raise fault(path, "no row lists a label", column=labels_column)
+        raise fault(path, "no row lists any label", column=labels_column)
     present = len(facts)
     entries = len(facts.images) * len(facts.columns)
     values, names = facts.matrix(rest_label(problems, unlisted, present, entries - present))
@@ -99,7 +97,7 @@ def _declared(path: Path, categories: str | None) -> list[str] | None:
 
 
 def categories_file(path: Path) -> Path:
-    """Return where the categories of a list are declared, if they are."""
+    """Return the file that may declare the categories of a list."""
     return path.with_name(f"{path.stem}.categories.txt")
 
 
@@ -113,7 +111,7 @@ class _Row:
 
 @dataclass
 class _Columns:
-    """Finds the columns by their names."""
+    """Names of the columns to read."""
 
     path: Path
     file: str | None
@@ -122,7 +120,7 @@ class _Columns:
     is_valid: str
 
     def read(self, problems: Problems, rows: Rows) -> Iterator[_Row]:
-        """Yield the rows; what is wrong with one is noted and the row left out."""
+        """Yield the good rows; report the others."""
         header = [name.strip() for name in next(rows, (1, []))[1]]
         if not header:
             raise fault(self.path, "the file is empty; expected a header fname,labels[,is_valid]")
@@ -138,7 +136,7 @@ class _Columns:
     def _find(self, problems: Problems, header: list[str]) -> tuple[int, int, int | None, int | None]:
         names = [name for name in ([self.file] if self.file else NAME_COLUMNS) if name in header]
         if len(names) > 1:
-            text = "has the columns fname and file_name; add -o file_column=fname to say which"
+            text = "has columns fname and file_name; add -o file_column=fname or -o file_column=file_name"
             raise fault(self.path, text, line=1)
         if not names:
             raise self._missing(header, self.file or "fname", "file_column")
@@ -147,12 +145,14 @@ class _Columns:
         split = header.index(self.split) if self.split in header else None
         flag = header.index("is_valid") if "is_valid" in header and self.is_valid != "ignore" else None
         if split is not None and flag is not None:
-            text = f"has the columns is_valid and {self.split}; add -o is_valid=ignore to go by the second"
+            text = f"has columns is_valid and {self.split}; add -o is_valid=ignore to use column {self.split}"
             raise fault(self.path, text, line=1, kind="bad-header")
         used = {names[0], self.labels, self.split, "is_valid"}
         others = [name for name in header if name not in used]
         if others:
-            problems.add(f"not read: {', '.join(others)[:200]}", level="note", kind="other-columns", line=1)
+            problems.add(
+                f"columns not read: {', '.join(others)[:200]}", level="note", kind="other-columns", line=1
+            )
         for name in sorted(used):
             if header.count(name) > 1:
                 problems.add(f"column '{name}' occurs twice", line=1, column=name, kind="bad-header")
@@ -213,14 +213,15 @@ def _note_repeat(problems: Problems, row: _Row, line: int, cell: str, mark: str)
 
 
 def _note_near(problems: Problems, times: Counter[str], lines: dict[str, int]) -> None:
-    """Warn of a label seen once that is nearly the name of a frequent one."""
+    """Warn of a label that occurs once and is spelled almost like a frequent one."""
     frequent = [label for label, count in times.items() if count >= FREQUENT]
     rare = [label for label, count in times.items() if count == 1]
     for label in rare[: PAIRS // max(1, len(frequent))]:
         near = difflib.get_close_matches(label, frequent, 1, SIMILAR)
         if near:
+            frequent_label = f"'{near[0]}', which occurs {times[near[0]]} times"
             problems.add(
-                f"label '{label}' occurs once. Did you mean '{near[0]}' ({times[near[0]]} times)?",
+                f"label '{label}' occurs once. Did you mean {frequent_label}?",
                 kind="near-label",
                 level="warning",
                 line=lines[label],

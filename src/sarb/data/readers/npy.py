@@ -1,4 +1,4 @@
-"""A NumPy array of codes (N, C) with the names of its rows and columns in text files beside it."""
+"""A NumPy array of codes (N, C), with the names of its rows and columns in text files next to it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sarb.data.parse.messages import option
 from sarb.data.parse.rows import split_of
 from sarb.data.parse.text import text_lines
 
-#: rows looked at together
+#: rows to convert at once
 BLOCK = 50_000
-#: so many numbers that are no code are told apart, the others are only counted
+#: distinct invalid numbers to keep; the others are only counted
 STRANGE = 100
 
 
@@ -33,35 +33,33 @@ def load_npy(
     charset: str | None = None,
     check_files: bool = True,
 ) -> Data:
-    """Read an N×C array of codes: whole numbers, numbers with NaN for blank, or truth values.
+    """Read an N×C array of codes: integers, floats with NaN for blank, or booleans.
 
     Lines in messages are rows of the array, counted from 1.
 
     Args:
-        path: ``NAME.npy``, without Python objects.
+        path: ``NAME.npy``, an array of numbers or booleans.
         encoding: what the numbers mean: ``signed`` 1/-1/0, ``binary`` 1/0/NaN, ``minus_one_unknown`` 1/0/-1.
-        files: text file with one image name per row; by default ``NAME.files.txt`` or ``files.txt`` beside
-            it.
-        categories: ``a,b,c`` or a file with one name per column; by default ``NAME.categories.txt`` or
-            ``categories.txt`` beside it, else category 0, category 1, ….
-        splits: text file with train, test or valid per row; by default ``NAME.splits.txt`` if it is there.
-        root: folder of the images; by default the array's own, or its ``images/`` when the files are only
-            there.
-        charset: of text files that are not UTF-8, such as ``latin-1``.
+        files: text file with one image name per row (default: ``NAME.files.txt`` or ``files.txt`` next to
+            the array).
+        categories: ``a,b,c`` or a file with one name per column (default: ``NAME.categories.txt`` or
+            ``categories.txt`` next to the array, else category 0, category 1, …).
+        splits: text file with train, test or valid per row (default: ``NAME.splits.txt`` if it exists).
+        root: folder of the images (default: the folder of the array, or its ``images/`` if they are only
+            there).
+        charset: character set of the text files, if not UTF-8, for example ``latin-1``.
         check_files: look for the image files to find their folder.
 
     Raises:
-        DataError: every fault with row and column, or numbers that do not fit.
+        DataError: all problems, with row and column; names that do not match the shape of the array.
     """
     problems = Problems(path)
     array = _open(path)
     listed = _lines(path, "files", files, charset)
     if listed is None:
-        beside = f"{path.stem}.files.txt or files.txt beside it"
-        text = (
-            f"name its {len(array)} rows, one image per line, in {beside}, or add {option('files', 'FILE')}"
-        )
-        raise fault(path, text, kind="missing-names")
+        names_file = f"{path.stem}.files.txt or files.txt next to it"
+        text = f"the image names are missing; write all {len(array)}, one per line, to {names_file}, or add"
+        raise fault(path, f"{text} {option('files', 'FILE')}", kind="missing-names")
     _check_count(path, array, 0, listed)
     category_names = _categories(path, array, categories)
     codes = Codes(problems, category_names)
@@ -81,36 +79,33 @@ def load_npy(
 
 
 def _open(path: Path) -> NDArray[Any]:
-    """Map the array into memory; a file that claims to be larger than it is fails here."""
+    """Memory-map the array; this fails if the file is shorter than its header says."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # what NumPy raises for a damaged header is of many kinds
+    except Exception as error:  # NumPy raises many types for a damaged header
         reason = " ".join(str(error).split())[:200]
         if "ickle" in reason or "Python objects" in reason:
-            reason = (
-                "it holds Python objects, which could run any code; save numbers, array.astype(numpy.int8)"
-            )
-        raise fault(path, f"not an .npy file that can be read ({reason})", kind="bad-npy") from None
+            reason = "it contains Python objects, which can run code; save array.astype(numpy.int8) instead"
+        raise fault(path, f"not a readable .npy file ({reason})", kind="bad-npy") from None
     if not isinstance(array, np.ndarray):
-        raise fault(path, "an archive of arrays (.npz); save the one with the labels as .npy", kind="bad-npy")
+        raise fault(path, "is an archive of arrays (.npz); save the array of labels as .npy", kind="bad-npy")
     if array.dtype.kind not in "iufb":
-        text = f"holds {array.dtype}; expected whole numbers, floats or truth values"
+        text = f"contains {array.dtype}; expected integers, floats or booleans"
         raise fault(path, text, kind="bad-npy")
     if array.ndim != 2 or not array.size:
-        shape = " × ".join(map(str, array.shape)) or "a single number"
-        raise fault(path, f"has shape {shape}; expected images × categories", kind="bad-npy")
+        raise fault(path, f"has shape {array.shape}; expected (images, categories)", kind="bad-npy")
     return array
 
 
 class _Listed(NamedTuple):
-    """A text file and its lines, with their numbers."""
+    """A text file and its numbered lines."""
 
     file: Path
     lines: list[tuple[int, str]]
 
 
 def _lines(path: Path, option_name: str, value: str | None, charset: str | None) -> _Listed | None:
-    """Return the file an option names, or that lies beside ``path``, and its lines."""
+    """Return the text file that an option names, or the default file next to ``path`` if it exists."""
     if value:
         candidates = [path.parent / value, Path(value).expanduser()]
     else:
@@ -120,7 +115,7 @@ def _lines(path: Path, option_name: str, value: str | None, charset: str | None)
     if file is not None:
         return _Listed(file, list(text_lines(file, charset)))
     if value:
-        text = f"option {option_name}: there is no file {value}, neither here nor in {path.parent}"
+        text = f"option {option_name}: no such file {value}, neither here nor in {path.parent}"
         raise fault(path, text)
     return None
 
@@ -129,7 +124,7 @@ def _check_count(path: Path, array: NDArray[Any], axis: int, listed: _Listed) ->
     names = len(listed.lines)
     if array.shape[axis] != names:
         size = f"{array.shape[axis]} {('rows', 'columns')[axis]}"
-        turned = f"; array.T would fit {listed.file.name}" if array.shape[1 - axis] == names else ""
+        turned = f"; array.T would match {listed.file.name}" if array.shape[1 - axis] == names else ""
         raise fault(path, f"has {size}, but {listed.file} has {names} names{turned}", kind="bad-length")
 
 
@@ -151,7 +146,7 @@ def _splits(problems: Problems, path: Path, array: NDArray[Any], listed: _Listed
 
 
 def _append_rows(codes: Codes, array: NDArray[Any]) -> None:
-    """Fill in all rows at once: the cells of an array are compared as numbers, never spelled one by one."""
+    """Append all rows in blocks: compare arrays of numbers instead of spelling out every cell."""
     codes.lines.extend(range(1, len(array) + 1))
     for start in range(0, len(array), BLOCK):
         block = np.asarray(array[start : start + BLOCK])

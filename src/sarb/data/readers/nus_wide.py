@@ -1,4 +1,4 @@
-"""NUS-WIDE: a file of 0s and 1s per concept, whose lines are those of a list of images."""
+"""NUS-WIDE: one file of 0s and 1s per concept, with one line for every image of a list."""
 
 from __future__ import annotations
 
@@ -39,21 +39,20 @@ def load_nus_wide(
     root: Path | None = None,
     charset: str | None = None,
 ) -> Data:
-    """Read NUS-WIDE: 1 is present, 0 absent; the 81 concepts in the order of ``Concepts81.txt``, else
-    alphabetical.
+    """Read NUS-WIDE: 1 is present, 0 absent.
 
-    ``TrainTestLabels`` with both lists are the official split. Without them ``AllLabels`` are read.
+    The 81 concepts are in the order of ``Concepts81.txt`` or, without it, in alphabetical order.
+    ``TrainTestLabels`` with both image lists give the official split; otherwise ``AllLabels`` are read.
 
     Args:
-        path: the folder with ``Groundtruth``, ``ImageList`` and ``ConceptsList``, or with their files
-            directly.
-        damaged: ``unknown`` makes an entry that is neither 1 nor 0 unknown, with a warning: the published
-            ``Labels_lake_Train.txt`` holds ``-1130179``. Left out, it is an error.
-        order: ``train_first`` when labels of train and test come with only one list of all images, and its
-            first lines are the training images. That is documented nowhere, so it has to be said.
-        image_list: the list of all images, when it is not ``ImageList/Imagelist.txt``.
-        root: folder of the images; by default ``Flickr``, ``images`` or the place itself, where they are.
-        charset: of files that are not UTF-8.
+        path: the folder with ``Groundtruth``, ``ImageList`` and ``ConceptsList``, or with their files.
+        damaged: ``unknown`` reads an entry that is neither 1 nor 0 as unknown, with a warning; by default it
+            is an error. The published ``Labels_lake_Train.txt`` contains ``-1130179``.
+        order: ``train_first`` if there are labels for train and test but only one list of all images, with
+            the training images first. This order is not documented, so you must confirm it.
+        image_list: the list of all images, if it is not ``ImageList/Imagelist.txt``.
+        root: folder of the images (default: ``Flickr``, ``images`` or ``path`` itself).
+        charset: character set of the files, if not UTF-8.
     """
     if damaged is not None:
         meaning("damaged", damaged, ("unknown",))
@@ -92,7 +91,7 @@ def load_nus_wide(
 
 
 def _concepts(files: Files, splits: list[str]) -> list[str]:
-    """Return the concepts in order; note those without a file and files without a concept."""
+    """Return the concepts in order; report concepts without a file and files without a concept."""
     path = files.concepts
     concepts = sorted({concept for split in splits for concept in files.labels[split]})
     problems = Problems(path or files.folder)
@@ -105,7 +104,7 @@ def _concepts(files: Files, splits: list[str]) -> list[str]:
         concepts = list(first)
     if len(concepts) != CONCEPTS:
         problems.add(
-            f"{len(concepts)} concepts, the official set has {CONCEPTS}: results cannot be compared",
+            f"{len(concepts)} concepts, but the official set has {CONCEPTS}: results cannot be compared",
             kind="official-size",
             level="warning",
             value=str(len(concepts)),
@@ -118,7 +117,7 @@ def _concepts(files: Files, splits: list[str]) -> list[str]:
 
 
 def _compare_concepts(problems: Problems, concepts: list[str], files: dict[str, Path], end: str) -> None:
-    """Note concepts without a label file, and label files without a concept."""
+    """Report concepts without a label file, and label files without a concept."""
     unused = [name for name in files if name not in concepts]
     for name in (name for name in concepts if name not in files):
         text = f"no file Labels_{name[:60]}{end}.txt in {next(iter(files.values())).parent}"
@@ -130,8 +129,9 @@ def _compare_concepts(problems: Problems, concepts: list[str], files: dict[str, 
 
 
 def _matrix(files: Files, part: Part, concepts: list[str], forgiving: bool) -> tuple[NDArray[np.int8], int]:
-    """Return labels (N, C) and the number of damaged entries; the column of a file that does not fit stays
-    unknown.
+    """Return labels (N, C) and the number of damaged entries.
+
+    If a file has the wrong length, report it; its column is unknown.
     """
     size = len(part.names)
     broken = 0
@@ -147,23 +147,25 @@ def _matrix(files: Files, part: Part, concepts: list[str], forgiving: bool) -> t
             broken += len(strange)
             _note_strange(problems, strange, size, forgiving)
         else:
-            problems.add(f"{len(codes):,} lines, but {size:,} images in {part.listing}", kind="bad-length")
+            problems.add(
+                f"has {len(codes):,} lines, but {part.listing} has {size:,} images", kind="bad-length"
+            )
         problems.raise_any()
     return values, broken
 
 
 def _note_strange(problems: Problems, strange: dict[int, str], size: int, forgiving: bool) -> None:
-    # one line in a hundred is damage; more is another encoding, which must not become "unknown"
+    # up to 1 % is damage; more must be another encoding, which should not be read as unknown
     few = len(strange) <= max(1, size // 100)
     for line, text in strange.items():
         value = text.strip()[:60]
         expected = "1 or 0"
         message = f"value {value!r}; expected {expected}"
         if forgiving and few:
-            message += "; it was made unknown"
+            message += "; read as unknown"
             problems.add(message, kind="damaged", level="warning", line=line, value=value, expected=expected)
         else:
-            message += f"; add {option('damaged', 'unknown')} to make it unknown" if few else ""
+            message += f"; add {option('damaged', 'unknown')} to read it as unknown" if few else ""
             problems.add(message, kind="bad-value", line=line, value=value, expected=expected)
 
 
@@ -175,13 +177,11 @@ def _splits(files: Files, parts: list[Part]) -> list[str]:
 
 
 def _membership(files: Files, names: list[str]) -> list[str]:
-    """Return the split of every image by the lists of train and test; nothing where they are not both
-    there.
-    """
+    """Return the split of every image, from the lists for train and test; empty if either is missing."""
     problems = Problems(files.lists["all"])
     if not {"train", "test"} <= set(files.lists):
-        lists = f"{LISTS['train']} and {LISTS['test']}"
-        text = f"{lists} are not both there, so the official test images are not known"
+        lists = f"{LISTS['train']} or {LISTS['test']}"
+        text = f"{lists} is missing, so the official test split is not known"
         problems.add(text, kind="official-split", level="warning")
         problems.raise_any()
         return [""] * len(names)

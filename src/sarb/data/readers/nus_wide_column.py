@@ -12,9 +12,9 @@ from sarb.labels import UNKNOWN, encoding_table, normalise_code
 
 
 def read_column(path: Path, charset: str | None = None) -> tuple[NDArray[np.int8], dict[int, str]]:
-    """Return labels (N,) of a file with 1 or 0 on each line, and line number -> text of what is neither.
+    """Return labels (N,) of a file with 1 or 0 on each line, and line number -> text of any other line.
 
-    21 million lines are read: a plain file is taken as bytes, only another one line by line.
+    The data set has 21 million such lines, so a clean file is read as bytes, and only others line by line.
     """
     text = read_text(path, charset)
     table = encoding_table("binary")
@@ -32,6 +32,6 @@ def read_column(path: Path, charset: str | None = None) -> tuple[NDArray[np.int8
 
 
 def all_lines(text: str) -> list[str]:
-    """Return all lines, blank ones too since they count, but not the blank end of the file."""
+    """Return all lines, including blank ones, but without the blank lines at the end."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n").rstrip()
     return plain.split("\n") if plain else []

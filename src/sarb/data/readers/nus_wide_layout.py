@@ -1,4 +1,4 @@
-"""The files of NUS-WIDE on disk: which label files belong to which list of images."""
+"""The files of NUS-WIDE: find them, and match label files with image lists."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sarb.data.check.problems import Problems, fault
-from sarb.data.parse.messages import option
+from sarb.data.parse.messages import counted, option
 from sarb.data.parse.text import read_text
 from sarb.data.readers.image_files import given_folder, holds_any
 from sarb.data.readers.nus_wide_column import all_lines, read_column
 
-#: folders of the official set and of its copies, in the root or in Groundtruth; any case
+#: folders of the official set and of common copies, at the top or in Groundtruth, in any case
 FOLDERS = ("groundtruth", "traintestlabels", "alllabels", "alllabels81", "imagelist", "conceptslist")
 LISTS = {"train": "TrainImagelist.txt", "test": "TestImagelist.txt", "all": "Imagelist.txt"}
 ENDS = {"train": "_Train", "test": "_Test", "all": ""}
@@ -23,7 +23,7 @@ LABEL_FILE = re.compile(r"labels_(.+?)(_train|_test)?\.txt", re.IGNORECASE)
 
 @dataclass
 class Files:
-    """What there is: lists by split (train, test, all), label files by split and concept."""
+    """The files that exist: image lists by split (train, test, all), label files by split and concept."""
 
     folder: Path
     charset: str | None
@@ -32,23 +32,26 @@ class Files:
     concepts: Path | None = None
 
     def complete(self, *splits: str) -> bool:
-        """Whether there is a list and labels for each of these."""
+        """Whether every one of these splits has a list and labels."""
         return all(split in self.lists and self.labels[split] for split in splits)
 
     def names(self, split: str) -> list[str]:
-        """Return the images of a list, one per line, with forward slashes."""
+        """Return the image names of a list, with forward slashes."""
         path = self.lists[split]
         if not path.is_file():
-            raise fault(path, "no such list of images", kind="missing-file")
+            raise fault(path, "no such image list", kind="missing-file")
         lines = all_lines(read_text(path, self.charset))
         if not lines:
-            raise fault(path, "the list of images is empty", kind="empty")
+            raise fault(path, "the image list is empty", kind="empty")
         return [line.strip().replace("\\", "/") for line in lines]
 
 
 @dataclass
 class Part:
-    """Images with label files of their own, ``labels``; they are in ``listing`` after line ``start``."""
+    """The images of one set of label files: lines of the image list after line ``start``.
+
+    ``labels`` is train, test or all.
+    """
 
     labels: str
     listing: Path
@@ -57,14 +60,18 @@ class Part:
 
     @property
     def lines(self) -> range:
-        """N lines of the images in ``listing``."""
+        """N line numbers of the images in ``listing``."""
         return range(self.start + 1, self.start + len(self.names) + 1)
 
 
 def find_files(folder: Path, image_list: Path | None, charset: str | None) -> Files:
-    """Look for the official file names in the official folders and in the folder itself."""
+    """Look for files with the official names, in the official subfolders and in the folder itself."""
     if not folder.is_dir():
-        raise fault(folder, "not a folder; give the one with Groundtruth and ImageList", kind="bad-layout")
+        raise fault(
+            folder,
+            "is not a folder; pass the folder that contains Groundtruth and ImageList",
+            kind="bad-layout",
+        )
     files = Files(folder, charset)
     problems = Problems(folder)
     for path in _text_files(folder):
@@ -96,13 +103,13 @@ def _folders(parent: Path) -> list[Path]:
 
 
 def _keep(problems: Problems, files: dict[str, Path], key: str, path: Path) -> None:
-    """Keep the first file for a list or concept, and note any other."""
+    """Keep the first file for a list or concept, and report any other."""
     if files.setdefault(key, path) != path:
-        problems.add(f"there is also {files[key]}; keep one of them", kind="two-files", file=path)
+        problems.add(f"there is also {files[key]}; keep only one of them", kind="two-files", file=path)
 
 
 def choose_parts(files: Files, order: str | None) -> list[Part]:
-    """Decide which label files belong to which list."""
+    """Match label files with image lists."""
     if files.complete("train", "test"):
         return [Part(split, files.lists[split], files.names(split)) for split in ("train", "test")]
     if files.complete("all"):
@@ -113,35 +120,35 @@ def choose_parts(files: Files, order: str | None) -> list[Part]:
         return [Part("train", files.lists["train"], files.names("train"))]
     if not any(files.labels.values()):
         official = "Groundtruth/TrainTestLabels/Labels_<concept>_Train.txt and _Test.txt"
-        text = f"no label file in it: expected {official}, or Groundtruth/AllLabels/Labels_<concept>.txt"
+        text = f"contains no label files; expected {official}, or Groundtruth/AllLabels/Labels_<concept>.txt"
         raise fault(files.folder, text, kind="bad-layout")
     lists = [LISTS[split] for split, labels in files.labels.items() if labels and split not in files.lists]
     labels = [f"Labels_<concept>{ENDS[split]}.txt" for split in files.lists if not files.labels[split]]
     raise fault(
         files.folder,
-        f"incomplete, there is no {' and no '.join([*lists, *labels])}. Lists are published apart, in "
-        f"ImageList.zip; a list of all images can be named with {option('image_list', 'FILE')}",
+        f"incomplete: there is no {' and no '.join([*lists, *labels])}. The lists are published separately, "
+        f"in ImageList.zip; to use a list of all images, add {option('image_list', 'FILE')}",
         kind="bad-layout",
     )
 
 
 def _one_list(files: Files, order: str | None) -> list[Part]:
-    """Divide the list of all images by the lengths of the label files, once somebody has said the order."""
+    """Divide the list of all images by the lengths of the label files, if the user confirms the order."""
     path = files.lists["all"]
     names = files.names("all")
     sizes: dict[str, int] = {}
     for split in ("train", "test"):
         columns = (read_column(file, files.charset)[0] for file in files.labels[split].values())
         sizes[split] = Counter(map(len, columns)).most_common(1)[0][0]
-    lengths = f"{sizes['train']:,} lines of labels for train and {sizes['test']:,} for test"
+    lengths = f"the labels have {sizes['train']:,} lines for train and {sizes['test']:,} for test"
     if sum(sizes.values()) != len(names):
-        raise fault(path, f"{len(names):,} images, but {lengths}", kind="bad-length")
+        raise fault(path, f"has {counted(len(names), 'image')}, but {lengths}", kind="bad-length")
     if order is None:
         raise fault(
             files.folder,
-            f"{lengths}, but only one list of all images, {path}, and nothing says which are which. Get "
-            f"{LISTS['train']} and {LISTS['test']} from ImageList.zip, or, if you know that it is so, add"
-            f"\n  {option('order', 'train_first')}: its first {sizes['train']:,} images are for training, "
+            f"{lengths}, but there is only one list of all images, {path}, which does not say which images "
+            f"are which. Get {LISTS['train']} and {LISTS['test']} from ImageList.zip or, if you are sure, add"
+            f"\n  {option('order', 'train_first')}: the first {sizes['train']:,} images are for training, "
             f"the other {sizes['test']:,} for testing",
             kind="undeclared-order",
         )
@@ -150,7 +157,7 @@ def _one_list(files: Files, order: str | None) -> list[Part]:
 
 
 def locate_images(folder: Path, root: Path | None, names: list[str]) -> tuple[Path, list[str]]:
-    """Return the folder of the images, and their names in it: some copies have them all in one folder."""
+    """Return the image folder, and the image names in it: some copies have no subfolders."""
     if root is not None:
         folders = [given_folder(root, folder)]
     else:

@@ -1,6 +1,4 @@
-"""Open Images: rows of image, source, label and confidence; what a person verified is known, the rest is
-not.
-"""
+"""Open Images: rows of image, source, label and confidence; only labels verified by people are known."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ SOURCES = (*HUMAN, "machine")
 
 @dataclass
 class _Read:
-    """What the rows of a label file say."""
+    """The content of a label file; ``machine`` and ``other`` count rows that are left out."""
 
     problems: Problems
     facts: Facts
@@ -53,24 +51,24 @@ def load_open_images(
 ) -> Data:
     """Read Open Images V4 to V7: verified 1 is present, verified 0 absent, no row unknown.
 
-    Rows with ``Source=machine`` are not knowledge and are left out. An image is read when it has a verified
-    row about a category that is read.
+    Rows with ``Source=machine`` are predictions of a model and are left out. An image is read if it has a
+    verified row for one of the categories.
 
     Args:
         path: a folder with the official ``…-annotations-human-imagelabels.csv`` and
-            ``class-descriptions.csv``, or with these in ``train``, ``validation``, ``test``; or one label
-            file, then all images are for training.
-        conflict: an entry verified as both is ``unknown``, ``present`` or ``absent``; left out, it is an
-            error.
-        categories: display names or ids such as ``/m/0bt9lr``, ``a,b,c`` or a file with one per line, in
-            that order; by default those that occur, in the order of the class descriptions.
-        files: ``boxable`` or ``all``, when a split has ``…-imagelabels-boxable.csv`` and
+            ``class-descriptions.csv``, possibly in ``train``, ``validation`` and ``test``; or one label file,
+            whose images are all for training.
+        conflict: read an entry that was verified as both present and absent as ``unknown``, ``present`` or
+            ``absent``; by default it is an error.
+        categories: display names or ids such as ``/m/0bt9lr``, ``a,b,c`` or a file with one per line, in that
+            order (default: those that occur, in the order of the class descriptions).
+        files: read ``boxable`` or ``all``, if a split has both ``…-imagelabels-boxable.csv`` and
             ``…-imagelabels.csv``.
-        missing: ``skip`` leaves out images that were not downloaded; by default they are an ``error``.
-        descriptions: the class descriptions, when it is not plain to see which.
-        root: folder of the images, or of ``train``, ``validation``, ``test``; by default the place or its
-            ``images``.
-        charset: of files that are not UTF-8.
+        missing: ``skip`` images that were not downloaded; by default they are an ``error``.
+        descriptions: file of class descriptions, if there are several.
+        root: folder of the images, or of ``train``, ``validation``, ``test`` (default: ``path`` or its
+            ``images``).
+        charset: character set of the files, if not UTF-8.
         check_files: look for the image files.
     """
     settled = None if conflict is None else meaning("conflict", conflict)
@@ -104,7 +102,7 @@ def load_open_images(
 
 
 def _read(path: Path, shown: dict[str, str], declared: list[str] | None, charset: str | None) -> _Read:
-    """Read the rows of a label file, tens of millions of them."""
+    """Read the rows of a label file; there may be tens of millions."""
     rows = csv_rows(path, charset=charset)
     problems = Problems(path)
     read = _Read(problems, Facts(problems, declared))
@@ -131,20 +129,20 @@ def _read(path: Path, shown: dict[str, str], declared: list[str] | None, charset
         else:
             strangers.setdefault(label, [line, 0])[1] += 1
     for label, (line, times) in strangers.items():
-        expected = f"an id of the class descriptions ({times:,} times, first here)"
+        expected = f"an id from the class descriptions ({times:,} times, first here)"
         _note(problems, line, "LabelName", label, expected, shown)
     _check_images(read)
     return read
 
 
 def _header(path: Path, header: list[str]) -> tuple[int, Callable[[list[str]], tuple[str, ...]]]:
-    """Return the number of columns, and what takes the four fields out of a row."""
+    """Return the number of columns, and a function that picks the four fields of a row."""
     header = [name.strip() for name in header]
     lacking = [name for name in COLUMNS if name not in header]
     if lacking or "XMin" in header:
         near = did_you_mean(lacking[0], [name[:60] for name in header]) if lacking else ""
-        why = f"no column '{lacking[0]}'.{near}" if lacking else "boxes, not labels."
-        text = f"the header {','.join(header)[:80]!r} has {why} Expected {','.join(COLUMNS)}"
+        reason = f"has no column '{lacking[0]}'.{near}" if lacking else "is for boxes, not image labels."
+        text = f"the header {','.join(header)[:80]!r} {reason} Expected {','.join(COLUMNS)}"
         raise fault(path, text, line=1, kind="bad-header")
     return len(header), itemgetter(*[header.index(name) for name in COLUMNS])
 
@@ -152,7 +150,7 @@ def _header(path: Path, header: list[str]) -> tuple[int, Callable[[list[str]], t
 def _note(
     problems: Problems, line: int, column: str, value: str, expected: str, known: Iterable[str]
 ) -> None:
-    # comparing with 20,000 ids takes a while, and no more than these are shown
+    # comparing with 20,000 ids is slow, so do it only for the values that are shown
     near = did_you_mean(value[:60], known) if problems.count < problems.limit else ""
     kind = "unknown-category" if column == "LabelName" else "bad-value"
     text = f"value {value[:60]!r}; expected {expected}.{near}"
@@ -160,23 +158,23 @@ def _note(
 
 
 def _check_images(read: _Read) -> None:
-    """Note ids that cannot be the name of a file, and a file from which nothing is known."""
+    """Report image ids that cannot be file names, and a file without any usable row."""
     for number, name in enumerate(read.facts.images):
         if not name.isalnum() and not re.fullmatch(r"[\w.-]+", name):
-            text = f"value {name[:60]!r} cannot be the name of an image"
+            text = f"value {name[:60]!r} cannot be an image name"
             line = read.facts.lines[number]
             read.problems.add(text, kind="bad-name", line=line, column="ImageID", value=name[:60])
     if not read.facts.images and not read.problems.count:
-        reason = "no row"
+        reason = "it has no rows"
         if read.other:
-            reason = f"no row about the categories asked for, {read.other:,} about others"
+            reason = f"no row is about the chosen categories, {read.other:,} are about others"
         elif read.machine:
-            reason = f"all {read.machine:,} rows have Source=machine, which is not knowledge"
-        read.problems.add(f"nothing is known: {reason}", kind="empty")
+            reason = f"all {read.machine:,} rows have Source=machine"
+        read.problems.add(f"no verified labels: {reason}", kind="empty")
 
 
 def _check_overlap(reads: Sequence[_Read]) -> None:
-    """Note images in two splits; ``sarb data check`` finds them by itself."""
+    """Report images in two splits; ``sarb data check`` looks for them itself."""
     gathered = gathering()
     if gathered is not None and gathered.detailed:
         return
@@ -191,15 +189,15 @@ def _check_overlap(reads: Sequence[_Read]) -> None:
 
 
 def _dataset(split: str, read: _Read, conflict: int | None, order: list[str], folder: Path) -> Dataset:
-    """Return the images of a split with all categories; one that this split never names is unknown."""
+    """Return one split, with all categories; a category that this split never mentions is unknown."""
     values, categories = read.facts.matrix(UNKNOWN, conflict)
     if read.problems.found.counts["error", "conflict"]:
-        hint = f"to read contradicting rows all the same, add {option('conflict', 'unknown')}"
+        hint = f"to read contradictory rows as unknown, add {option('conflict', 'unknown')}"
         read.problems.add(hint, kind="conflict")
     if categories != order:
         columns = {name: column for column, name in enumerate(categories)}
         if categories:
-            # faster than writing into chosen columns, by five times
+            # five times faster than assigning to chosen columns
             values = np.take(values, [columns.get(name, 0) for name in order], axis=1)
         else:
             values = np.zeros((len(values), len(order)), np.int8)
@@ -211,7 +209,7 @@ def _dataset(split: str, read: _Read, conflict: int | None, order: list[str], fo
 
 
 def _existing(parts: dict[str, Dataset], skip: bool, notes: dict[str, object]) -> dict[str, Dataset]:
-    """Look for the image files; most people download only some of them."""
+    """Look for the image files; people often download only some of them."""
     kept: dict[str, Dataset] = {}
     missing: dict[str, int] = {}
     for split, dataset in parts.items():
@@ -221,11 +219,11 @@ def _existing(parts: dict[str, Dataset], skip: bool, notes: dict[str, object]) -
         missing[split] = len(rows)
         text = f"{len(rows):,} of {len(dataset):,} images are not in {dataset.root}"
         if rows and not skip:
-            hint = f"to leave out what was not downloaded, add {option('missing', 'skip')}"
+            hint = f"to skip images that were not downloaded, add {option('missing', 'skip')}"
             problems.add(f"{text}; {hint}", kind="missing-file")
         elif rows and not len(kept[split]):
             level = "error" if split == "train" else "warning"
-            problems.add(f"{text}; none is left", kind="missing-file", level=level)
+            problems.add(f"{text}; none are left", kind="missing-file", level=level)
         problems.raise_any()
     notes["missing_images"] = missing
     return kept

@@ -1,4 +1,4 @@
-"""The files of Open Images on disk: label files, class descriptions and folders of images."""
+"""The files of Open Images: find label files, class descriptions and image folders."""
 
 from __future__ import annotations
 
@@ -22,17 +22,20 @@ IMAGE_FOLDERS = {"train": ("train",), "valid": ("validation", "val", "valid"), "
 
 
 def label_files(path: Path, category_set: str | None) -> dict[str, Path]:
-    """Return split -> its label file.
+    """Return split -> label file.
 
     Args:
         path: the folder, or one label file.
-        category_set: option ``files``; a file for the boxable categories and one for all are two readings.
+        category_set: value of option ``files``, required if there are files for the boxable categories and
+            for all categories.
     """
     if not path.is_dir():
         return {"train": path}
     by_split = _label_files_by_split(path)
     if "train" not in by_split:
-        text = "no train-annotations-human-imagelabels.csv in it; to read another label file, give that file"
+        text = (
+            "contains no train-annotations-human-imagelabels.csv; to read another label file, pass that file"
+        )
         raise fault(path, text, kind="bad-layout")
     chosen: dict[str, Path] = {}
     readings = ""
@@ -47,13 +50,13 @@ def label_files(path: Path, category_set: str | None) -> dict[str, Path]:
             for name, (file, *_) in sets.items():
                 readings += f"\n  {option('files', name)}: {file}, {_row_count(file):,} rows"
     if readings:
-        text = f"label files for two sets of categories; say which to read{readings}"
+        text = f"contains label files for two sets of categories; declare which to read:{readings}"
         raise fault(path, text, kind="undeclared-files")
     return chosen
 
 
 def _label_files_by_split(folder: Path) -> dict[str, dict[str, list[Path]]]:
-    """Return split -> ``boxable`` or ``all`` -> label files, without those that have no file."""
+    """Return split -> ``boxable`` or ``all`` -> label files; leave out sets without a file."""
     by_split: dict[str, dict[str, list[Path]]] = {}
     for path in _csv_files(folder):
         if match := LABEL_FILE.fullmatch(path.name):
@@ -72,7 +75,7 @@ def _row_count(path: Path) -> int:
 
 
 def class_file(home: Path, declared: Path | None, labels: Mapping[str, Path]) -> Path:
-    """Return the class descriptions: those of the boxable categories only where all label files are."""
+    """Return the class descriptions, those of the boxable categories if all label files are boxable."""
     if declared is not None:
         return declared.expanduser() if declared.expanduser().is_file() else home / declared
     folders = [home, home.parent] if home.name in FOLDERS else [home]
@@ -82,15 +85,15 @@ def class_file(home: Path, declared: Path | None, labels: Mapping[str, Path]) ->
     paths = [path for path in candidates if path.stem.endswith("-boxable") == boxable] or candidates
     if len(paths) == 1:
         return paths[0]
-    several = f"several class descriptions: {', '.join(map(str, paths))}"
     text = (
-        f"{several if paths else 'no class-descriptions.csv'}; name it with {option('descriptions', 'FILE')}"
+        f"several class descriptions: {', '.join(map(str, paths))}" if paths else "no class-descriptions.csv"
     )
+    text += f"; choose the file with {option('descriptions', 'FILE')}"
     raise fault(home, text, kind="class-descriptions")
 
 
 def image_folder(home: Path, root: Path | None, split: str, label_file: Path, images: Container[str]) -> Path:
-    """Return the first usual folder with one of the images; it is enough to look until the first is found."""
+    """Return the first usual folder that contains one of the images."""
     match = LABEL_FILE.fullmatch(label_file.name)
     names = IMAGE_FOLDERS[SPLITS[match[1]] if match else split]
     bases = [home, home / "images"] if root is None else [given_folder(root, home)]

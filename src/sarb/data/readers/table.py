@@ -1,4 +1,4 @@
-"""The native wide table, one column per category: CSV, TSV, Parquet or JSON lines."""
+"""Wide tables, with one column per category: CSV, TSV, Parquet or JSON lines."""
 
 from __future__ import annotations
 
@@ -38,20 +38,19 @@ def load_table(
     Args:
         path: ``.csv``, ``.tsv``, ``.parquet`` or ``.jsonl``; any other suffix is read as CSV.
         encoding: what numeric codes mean: ``signed`` 1/-1/0, ``binary`` 1/0/blank, ``minus_one_unknown``
-            1/0/-1. The words present/absent/unknown, yes/no/? and true/false need none.
-        root: folder of the images; by default the table's own, or its ``images/`` when the files are only
-            there.
-        file_column: the column with the image names.
-        split_column: the column that says train, test or valid.
-        ignore: other columns to leave out, ``id,comment``.
-        categories: the names there should be, ``a,b,c`` or a file with one per line; another column is an
-            error.
-        delimiter: of a CSV, one character or ``tab``.
-        charset: of a CSV that is not UTF-8, such as ``latin-1``.
+            1/0/-1. The words present/absent/unknown, yes/no/? and true/false need no encoding.
+        root: folder of the images (default: the folder of the table, or its ``images/`` if they are only
+            there).
+        file_column: column with the image names.
+        split_column: column with train, test or valid.
+        ignore: columns that are not categories, ``id,comment``.
+        categories: expected categories, ``a,b,c`` or a file with one per line; any other column is an error.
+        delimiter: delimiter of a CSV, one character or ``tab``.
+        charset: character set of a CSV, if not UTF-8, for example ``latin-1``.
         check_files: look for the image files to find their folder.
 
     Raises:
-        DataError: every fault of the file with line and column, at most 20 of a kind.
+        DataError: all problems in the file, with line and column, at most 20 of each kind.
     """
     problems = Problems(path)
     columns = Columns(file_column, split_column, ignored(ignore))
@@ -73,7 +72,7 @@ def load_table(
 
 @dataclass
 class Table:
-    """What a wide table says: labels (N, C), and ``splits`` (N,) of train, test, valid or nothing."""
+    """The content of a wide table: labels (N, C), and splits (N,) that may be empty strings."""
 
     names: list[str]
     splits: list[str]
@@ -93,7 +92,7 @@ def read_table(
     delimiter: str | None = None,
     charset: str | None = None,
 ) -> Table:
-    """Read one file; what is wrong with its cells is noted, what makes it unreadable is raised."""
+    """Read one file; collect problems with its cells, but raise if the file cannot be read at all."""
     rows = open_rows(path, delimiter, charset, columns.ignore)
     header = next(rows, (1, []))[1]
     if not header:
@@ -103,19 +102,17 @@ def read_table(
     names, splits, codes = _read_cells(problems, layout, rows, columns.split)
     values, notes = codes.decode(encoding)
     if not names and not problems.count:
-        raise fault(path, "there is a header, but no row")
+        raise fault(path, "has a header but no rows")
     return Table(names, splits, values, layout.categories, codes.lines, notes)
 
 
 def ignored(option: str) -> list[str]:
-    """Return the columns option ``ignore`` names."""
+    """Return the columns that option ``ignore`` names."""
     return [name.strip() for name in option.split(",") if name.strip()]
 
 
 def open_rows(path: Path, delimiter: str | None, charset: str | None, ignore: Collection[str] = ()) -> Rows:
-    """Yield (line, cells as text), the header first; blank cells are empty strings. ``ignore`` may hold
-    anything.
-    """
+    """Yield (line, cells as text), the header first; columns in ``ignore`` may hold any type."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         return parquet_rows(path, ignore)
@@ -127,7 +124,7 @@ def open_rows(path: Path, delimiter: str | None, charset: str | None, ignore: Co
 def _read_cells(
     problems: Problems, layout: Layout, rows: Rows, split_column: str
 ) -> tuple[list[str], list[str], Codes]:
-    """Read all rows: image names, splits (train, test, valid or nothing), and the cells as spelled."""
+    """Read all rows: image names, splits and cells."""
     codes = Codes(problems, layout.categories)
     names: list[str] = []
     splits: list[str] = []

@@ -1,23 +1,24 @@
-"""The header of a wide table: which columns are categories, and where they are."""
+"""The header of a wide table: find the image, split and category columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 from sarb.data.check.problems import Problems, fault
-from sarb.data.parse.messages import few
+from sarb.data.parse.messages import few, option
 from sarb.data.parse.rows import first_columns, other_delimiter
 from sarb.errors import DataError, did_you_mean, near_name
 
-#: what other tools call the column of image names
+#: names that other tools use for the column of image names
 USUAL_FILE_COLUMNS = ("image", "filename", "file", "path", "fname")
 
 
 @dataclass
 class Layout:
-    """Where things are in a row."""
+    """Column indices, and the C categories."""
 
     width: int
     file: int
@@ -28,7 +29,7 @@ class Layout:
     def cells(self, row: list[str]) -> Iterable[str]:
         """Return the cells of the categories."""
         first = self.chosen[0]
-        # the usual order, categories last, allows a fast slice
+        # if the categories are the last columns, as usual, a slice is faster
         if self.chosen[-1] - first + 1 == len(self.chosen) == self.width - first:
             return row[first:]
         return [row[index] for index in self.chosen]
@@ -43,25 +44,25 @@ class Columns:
     ignore: Sequence[str] = field(default_factory=tuple)
 
     def find(self, path: Path, header: list[str], problems: Problems) -> Layout:
-        """Find them in the header; category names are kept exactly as they are written."""
+        """Find the columns in the header; category names are kept exactly as written."""
         if self.file not in header:
             header = [name.strip() if name.strip() in (self.file, self.split) else name for name in header]
         if self.file not in header:
             raise self._no_file_column(path, header)
         for name in (name for name in self.ignore if name not in header):
-            text = f"option ignore names column '{name}', which is not there.{did_you_mean(name, header)}"
+            text = f"option ignore: there is no column '{name}'.{did_you_mean(name, header)}"
             problems.add(text, line=1)
         taken = {self.file, self.split, *self.ignore}
         chosen = [index for index, name in enumerate(header) if name not in taken]
         _check_header(problems, header)
         if not chosen:
-            problems.add("the header names no category", line=1, kind="bad-header")
+            problems.add("the header contains no category", line=1, kind="bad-header")
         problems.raise_any()
         first = first_columns(header)
-        # while problems are gathered, go on without the nameless and repeated columns
+        # only while gathering problems: go on without nameless and repeated columns
         chosen = [index for index in chosen if header[index].strip() and first[header[index]] == index]
         if not chosen:
-            raise fault(path, "the header names no category", line=1)
+            raise fault(path, "the header contains no category", line=1)
         names = [header[index] for index in chosen]
         return Layout(len(header), first[self.file], first.get(self.split), chosen, names)
 
@@ -71,7 +72,7 @@ class Columns:
             return wrong_delimiter
         usual = [name for name in header if name.lower().strip() in USUAL_FILE_COLUMNS]
         near = near_name(self.file, header) or (usual[0] if usual else None)
-        hint = f" Rename '{near}' to '{self.file}', or add -o file_column={near!r}." if near else ""
+        hint = f" Rename '{near}' to '{self.file}', or add -o file_column={quote(near)}." if near else ""
         text = f"the header has no column '{self.file}', only {few(header)}.{hint}"
         return fault(path, text, line=1, kind="bad-header")
 
@@ -82,17 +83,17 @@ def _check_header(problems: Problems, header: list[str]) -> None:
         if not name.strip():
             problems.add(f"column {index + 1} has no name", line=1, kind="bad-header")
         elif first[name] != index:
-            text = f"column '{name}' occurs twice, as number {first[name] + 1} and {index + 1}"
+            text = f"column '{name}' occurs twice, as columns {first[name] + 1} and {index + 1}"
             problems.add(text, line=1, column=name, kind="bad-header")
 
 
 def check_declared(problems: Problems, declared: list[str] | None, columns: list[str]) -> None:
-    """Compare the category columns with the categories that were declared, and note the differences."""
+    """Report differences between the category columns and the declared categories."""
     if declared is None:
         return
     for name in (name for name in columns if name not in declared):
         near = did_you_mean(name, declared)
-        text = f"unknown category '{name}'.{near} Leave it out with -o ignore={name!r}"
+        text = f"unknown category '{name}'.{near} Exclude the column with {option('ignore', name)}"
         problems.add(text, kind="unknown-category", line=1, column=name, value=name)
     for name in (name for name in declared if name not in columns):
         text = f"category '{name}' has no column.{did_you_mean(name, columns)}"

@@ -1,4 +1,4 @@
-"""The published files of VG-500 and VG-200: two lists of images and the numbers of their categories."""
+"""The published files of VG-500 and VG-200: two image lists, and the category numbers of each image."""
 
 from __future__ import annotations
 
@@ -20,28 +20,27 @@ from sarb.data.parse.text import text_lines
 from sarb.errors import ConfigError
 from sarb.labels import ABSENT, PRESENT, UNKNOWN
 
-#: where images of Visual Genome are
+#: usual image folders
 FOLDERS = ("VG_100K", "VG_100K_2", "images/VG_100K", "images/VG_100K_2", "images")
-#: the published names; both sets have the same images
+#: published names; VG-500 and VG-200 have the same images
 TRAIN_LIST = "train_list_500.txt"
 TEST_LIST = "test_list_500.txt"
 LABELS = "vg_category_{}_labels_index.json"
 
 
 def published(folder: Path, options: Mapping[str, Path | None], categories: int) -> list[Path]:
-    """Return the training list, the test list and the label file: as given, else under their published
-    names, if there.
+    """Return the training list, test list and label file: from options, else by their published names.
 
     Args:
-        folder: of the JSON files.
+        folder: folder of the files.
         options: option -> path, for train_list, test_list and label_file.
-        categories: which label file is meant when there are several.
+        categories: selects the label file, if there are several.
     """
     named = [folder / path for path in options.values() if path is not None]
     if named:
         missing = [name for name, path in options.items() if path is None]
         if missing:
-            raise ConfigError([f"published lists need option {name} too" for name in missing])
+            raise ConfigError([f"published lists also need option {name}" for name in missing])
         return named
     lists = [folder / TRAIN_LIST, folder / TEST_LIST]
     candidates = [folder / LABELS.format(number) for number in (categories, 200, 500)]
@@ -54,15 +53,15 @@ def published(folder: Path, options: Mapping[str, Path | None], categories: int)
 def read_lists(
     folder: Path, lists: Sequence[Path], names: Path | None, categories: int, beyond: str, image_root: Path
 ) -> Data:
-    """Read two lists of images and a label file.
+    """Read two image lists and a label file.
 
     Args:
-        folder: of the files.
+        folder: folder of the files.
         lists: training list, test list and label file.
-        names: file of category names in the folder; numbered when left out.
-        categories: how many there are, when ``names`` is left out.
-        beyond: ``refuse`` or ``drop`` category numbers from there on.
-        image_root: folder that holds the image folders.
+        names: file of category names in the folder; None numbers the categories.
+        categories: number of categories, if ``names`` is None.
+        beyond: ``refuse`` or ``drop`` larger category numbers.
+        image_root: folder that contains the image folders.
     """
     train_list, test_list, label_file = lists
     if names is None:
@@ -76,7 +75,7 @@ def read_lists(
         listed = [(line, text.strip()) for line, text in text_lines(path)]
         values = _values(problems, listed, numbers, len(category_names), label_file)
         if not listed:
-            problems.add("names no image", kind="empty")
+            problems.add("contains no image", kind="empty")
         files = locate(image_root, [name for _, name in listed])
         lines = [line for line, _ in listed]
         data = assemble(problems, files, values, category_names, root=image_root, lines=lines, name=split)
@@ -93,7 +92,7 @@ def _values(
     categories: int,
     label_file: Path,
 ) -> NDArray[np.int8]:
-    """Return labels (N, C) of the listed images; note those without labels."""
+    """Return labels (N, C) of the listed images; report images without labels."""
     values = np.full((len(listed), categories), UNKNOWN, np.int8)
     for row, (line, name) in enumerate(listed):
         if name not in numbers:
@@ -118,7 +117,7 @@ def _read_names(path: Path) -> list[str]:
 
 
 def _read_numbers(path: Path, categories: int, beyond: str) -> dict[str, list[int] | None]:
-    """Return image name -> numbers of its categories, None where they cannot be read."""
+    """Return image name -> category numbers, or None if they cannot be read."""
     problems = Problems(path)
     numbers: dict[str, list[int] | None] = {}
     dropped = 0
@@ -140,9 +139,9 @@ def _read_numbers(path: Path, categories: int, beyond: str) -> dict[str, list[in
             first = first or element.line
     if dropped and beyond == "refuse":
         problems.add(
-            f"{dropped} labels have numbers from {categories} to {largest}. Say what is meant:"
-            f"\n  {option('categories', largest + 1)}: all of them"
-            f"\n  {option('beyond', 'drop')}: the first {categories} categories, without these labels",
+            f"{dropped} labels have numbers from {categories} to {largest}. Declare what you want:"
+            f"\n  {option('categories', largest + 1)}: keep all categories"
+            f"\n  {option('beyond', 'drop')}: keep the first {categories} categories and drop these labels",
             kind="beyond",
             line=first,
         )
@@ -151,15 +150,15 @@ def _read_numbers(path: Path, categories: int, beyond: str) -> dict[str, list[in
 
 
 def _is_number(number: object) -> bool:
-    # no published set has a million categories, and the number is offered as an option
+    # a message suggests this number as an option; no published set has a million categories
     return type(number) is int and 0 <= number < 1_000_000
 
 
 def locate(folder: Path, files: Sequence[str]) -> list[str]:
-    """Return every file with the folder it is in, found by listing each folder once; VG_100K if in none."""
+    """Return every file with its folder, from one listing per folder; VG_100K if it is in none of them."""
     located: dict[str, str] = {}
     for name in FOLDERS:
         if (folder / name).is_dir():
-            for file in os.listdir(folder / name):  # noqa: PTH208 - a Path per file takes long
+            for file in os.listdir(folder / name):  # noqa: PTH208 - a Path per file is slow
                 located.setdefault(file, f"{name}/{file}")
     return [located.get(file, file if "/" in file else f"{FOLDERS[0]}/{file}") for file in files]

@@ -13,13 +13,14 @@ from sarb.data.assemble import assemble, declared_names
 from sarb.data.check.official import VOC_2007, compare
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data, Dataset
+from sarb.data.parse.messages import counted
 from sarb.data.parse.text import text_lines
 from sarb.data.parse.xml import parse
 from sarb.data.readers.image_files import given_folder
 from sarb.errors import DataError, unknown_name
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, encoding_table, meaning
 
-#: the official order, alphabetical
+#: in the official order, which is alphabetical
 CATEGORIES = (
     "aeroplane",
     "bicycle",
@@ -54,18 +55,19 @@ def load_voc(
     categories: str | None = None,
     root: Path | None = None,
 ) -> Data:
-    """Read VOC: the 20 categories in alphabetical order, images in the order of the lists.
+    """Read Pascal VOC: a category with an object is present, every other category is absent.
 
-    Without a folder ``Annotations`` the lists ``<class>_<list>.txt`` are read: 1, -1, 0 = difficult.
+    The 20 categories are in alphabetical order, images in the order of the lists. If there is no folder
+    ``Annotations``, read the lists ``<class>_<list>.txt``, in which 0 means difficult.
 
     Args:
         path: ``VOC2007``, ``VOCdevkit`` or its parent.
-        difficult: a category shown only by objects marked difficult is ``absent`` (paper), ``unknown`` or
-            ``present``. One plain object makes it present in any case.
-        year: the folder to look for, 2007 in the paper.
+        difficult: read a category whose objects are all marked difficult as ``absent`` (as in the paper),
+            ``unknown`` or ``present``. A single object that is not difficult makes it present.
+        year: selects the folder, 2007 in the paper.
         train: list in ``ImageSets/Main`` to train on.
-        test: list to test on.
-        categories: other names than the 20, for a set of your own: a file with one per line, or ``a,b,c``.
+        test: list in ``ImageSets/Main`` to test on.
+        categories: categories of your own data set, ``a,b,c`` or a file with one per line.
         root: folder of the images, if it is not ``JPEGImages``.
     """
     rule = meaning("difficult", difficult)
@@ -75,7 +77,7 @@ def load_voc(
     parts = [_dataset(home, split, names, rule, folder) for split in (train, test)]
     if year == 2007 and names == list(CATEGORIES):
         for part in parts:
-            # the documented counts leave difficult objects out
+            # the documented counts exclude difficult objects
             official = VOC_2007.get(part.name) if rule != PRESENT else None
             compare(home / "ImageSets" / "Main" / f"{part.name}.txt", official, len(part), part.labels)
     _note_unlisted(home, parts)
@@ -83,13 +85,13 @@ def load_voc(
 
 
 def _home(path: Path, year: int) -> Path:
-    """Return the folder that holds ``ImageSets/Main``."""
+    """Return the folder that contains ``ImageSets/Main``."""
     for folder in (path, path / f"VOC{year}", path / "VOCdevkit" / f"VOC{year}"):
         if (folder / "ImageSets" / "Main").is_dir():
             return folder
     others = sorted(file.name for file in (*path.glob("VOC[0-9]*"), *path.glob("VOCdevkit/VOC[0-9]*")))
-    hint = f" There is {', '.join(others)}: add -o year={others[0].removeprefix('VOC')}." if others else ""
-    text = f"no ImageSets/Main in it, nor in VOC{year} or VOCdevkit/VOC{year}.{hint}"
+    hint = f" Found {', '.join(others)}; add -o year={others[0].removeprefix('VOC')}." if others else ""
+    text = f"contains no ImageSets/Main, nor does VOC{year} or VOCdevkit/VOC{year} in it.{hint}"
     raise fault(path, text, kind="missing-file")
 
 
@@ -97,13 +99,13 @@ def _dataset(home: Path, split: str, categories: list[str], difficult: int, fold
     path = home / "ImageSets" / "Main" / f"{split}.txt"
     if not path.is_file():
         lists = ", ".join(sorted(file.stem for file in path.parent.glob("*.txt") if "_" not in file.stem))
-        text = f"no such list. Lists there: {lists or 'none'}; see options train and test"
+        text = f"no such list. Lists in this folder: {lists or 'none'}; see options train and test"
         raise fault(path, text, kind="missing-file")
     problems = Problems(path)
     listed = [(line, fields[0]) for line, fields in _fields(problems, path, 1)]
     names = [name for _, name in listed]
     if not names:
-        problems.add("names no image", kind="empty")
+        problems.add("contains no image", kind="empty")
     if (home / "Annotations").is_dir():
         values = _from_xml(problems, home, names, categories, difficult)
     else:
@@ -120,20 +122,20 @@ def _dataset(home: Path, split: str, categories: list[str], difficult: int, fold
 
 
 def _fields(problems: Problems, path: Path, width: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, fields) of the lines of a list that have ``width`` fields; note the others."""
+    """Yield (line number, fields) for every line with ``width`` fields; report the others."""
     for number, line in text_lines(path):
         fields = line.split()
         if len(fields) == width:
             yield number, fields
         else:
-            text = f"{len(fields)} fields, expected {width}: {line[:60]!r}"
+            text = f"{counted(len(fields), 'field')}, expected {width}: {line[:60]!r}"
             problems.add(text, kind="bad-row", line=number, file=path)
 
 
 def _from_xml(
     problems: Problems, home: Path, names: Sequence[str], categories: list[str], difficult: int
 ) -> NDArray[np.int8]:
-    """Return labels (N, C); an image whose annotation cannot be read is unknown throughout."""
+    """Return labels (N, C); if an annotation cannot be read, all labels of the image are unknown."""
     values = np.full((len(names), len(categories)), ABSENT, np.int8)
     columns = {category.lower(): number for number, category in enumerate(categories)}
     for row, image in enumerate(names):
@@ -147,7 +149,7 @@ def _from_xml(
                 )
             values[row] = UNKNOWN
             continue
-        # plain objects last, so that they overrule difficult ones of the same category
+        # difficult objects first, so that other objects of the same category overrule them
         for thing in sorted(objects, key=lambda thing: thing.difficult != "1"):
             if _check_object(problems, path, thing, categories, columns):
                 values[row, columns[thing.name]] = difficult if thing.difficult == "1" else PRESENT
@@ -157,7 +159,7 @@ def _from_xml(
 def _check_object(
     problems: Problems, path: Path, thing: Thing, categories: list[str], columns: Collection[str]
 ) -> bool:
-    """Whether an object can be read; note why not."""
+    """Whether an object is valid; report why not."""
     if thing.difficult not in ("", "0", "1"):
         problems.add(
             kind="bad-value",
@@ -170,16 +172,14 @@ def _check_object(
         return False
     if thing.name not in columns:
         name = thing.name[:60]
-        text = unknown_name("category", name, categories) if name else "an object without a name"
+        text = unknown_name("category", name, categories) if name else "an object has no name"
         problems.add(text, kind="unknown-category", line=thing.line, value=name, file=path)
         return False
     return True
 
 
 class Thing(NamedTuple):
-    """An object of an annotation: its name in lower case, what it says of ``difficult``, and the line of its
-    name.
-    """
+    """An object in an annotation: name in lower case, value of ``difficult``, and the line of the name."""
 
     name: str
     difficult: str
@@ -190,7 +190,7 @@ def read_objects(path: Path) -> list[Thing]:
     """Return the objects of an annotation file.
 
     Raises:
-        DataError: not XML (with line and column), not an annotation, or unreadable.
+        DataError: not XML (with line and column), not an annotation file, or unreadable.
     """
     objects: list[dict[str, str]] = []
     lines: list[int] = []
@@ -206,7 +206,7 @@ def read_objects(path: Path) -> list[Thing]:
             lines[-1] = line
 
     def text(stack: list[str], data: str) -> None:
-        # exactly this depth: a part of an object (a head, a hand) has a name too
+        # only at this depth: parts of an object (head, hand) have names too
         if len(stack) == 3 and stack[1] == "object" and stack[2] in objects[-1]:
             objects[-1][stack[2]] += data
 
@@ -220,9 +220,7 @@ def read_objects(path: Path) -> list[Thing]:
 def _from_lists(
     problems: Problems, home: Path, split: str, names: Sequence[str], categories: list[str], difficult: int
 ) -> NDArray[np.int8]:
-    """Read ``<class>_<split>.txt``, which says 1, -1 or 0 (only difficult objects) for every image: labels
-    (N, C).
-    """
+    """Return labels (N, C) from ``<class>_<split>.txt``: 1, -1 or 0 (only difficult objects) per image."""
     rows = {name: row for row, name in enumerate(dict.fromkeys(names))}
     values = np.full((len(rows), len(categories)), UNKNOWN, np.int8)
     signed = encoding_table("signed")
@@ -230,7 +228,7 @@ def _from_lists(
     for column, category in enumerate(categories):
         file = home / "ImageSets" / "Main" / f"{category}_{split}.txt"
         if not file.is_file():
-            text = "no such list, and no folder Annotations beside ImageSets"
+            text = "no such list, and there is no folder Annotations next to ImageSets"
             problems.add(text, kind="missing-file", file=file)
             continue
         for name, label in _read_list(problems, file, split, rows, codes):
@@ -241,7 +239,7 @@ def _from_lists(
 def _read_list(
     problems: Problems, file: Path, split: str, images: Collection[str], codes: Mapping[str, int]
 ) -> Iterator[tuple[str, int]]:
-    """Yield (image, label) of a list of one category; note what is wrong with its lines."""
+    """Yield (image, label) from the list of one category; report bad lines."""
     lines: dict[str, int] = {}
     for line, (name, code) in _fields(problems, file, 2):
         if name not in images:
@@ -255,18 +253,22 @@ def _read_list(
         else:
             yield name, codes[code]
     if len(lines) < len(images):
-        problems.add(f"{len(lines)} images, {split}.txt has {len(images)}", kind="bad-length", file=file)
+        problems.add(
+            f"has {counted(len(lines), 'image')}, but {split}.txt has {len(images):,}",
+            kind="bad-length",
+            file=file,
+        )
 
 
 def _note_unlisted(home: Path, parts: Sequence[Dataset]) -> None:
-    """Note annotations that no list names."""
+    """Report annotations of images that are in neither list."""
     listed = {Path(name).stem for part in parts for name in part.labels.paths}
     others = sorted(path.stem for path in (home / "Annotations").glob("*.xml") if path.stem not in listed)
     if others:
         problems = Problems(home / "Annotations")
-        unlisted = f"{len(others)} annotations of images that neither list has, such as {others[0]}.xml"
+        count = counted(len(others), "annotation")
         problems.add(
-            f"{unlisted}; they are not used",
+            f"{count} not used, for example {others[0]}.xml: no list has the image",
             kind="unlisted-annotation",
             level="note",
             times=len(others),
