@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -40,6 +41,8 @@ class KGGR(SSGRL):
         weight_steps: T of the second graph.
         csrl: this and all others are those of :class:`SSGRL`.
     """
+
+    parts: ClassVar[Mapping[str, str]] = {**SSGRL.parts, "weight_graph": "weight_graph"}
 
     def __init__(
         self,

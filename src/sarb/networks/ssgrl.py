@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +43,19 @@ class SSGRL(Network):
         initial: ``"random"`` (paper) or ``"informed"``, see ``networks/informed.py``.
     """
 
+    # Layers that all categories share want a smaller step than the weights of the single categories: the
+    # classifier's shared layer is a part of its own, and SAM's transform goes with the projection.
+    parts: ClassVar[Mapping[str, str]] = {
+        "backbone": "backbone",
+        "project": "project",
+        "words": "words",
+        "sd": "sd",
+        "sam": "sam",
+        "sam.transform": "project",
+        "graph": "graph",
+        "classifier": "classifier",
+        "classifier.join": "join",
+    }
     per_category: ClassVar[tuple[str, ...]] = ("classifier.category.", "sam.mask.", "words.learned")
     from_data: ClassVar[tuple[str, ...]] = ("cooccurrence", "words.given", "words.found")
 
@@ -153,6 +166,32 @@ class SSGRL(Network):
         """Representations (B, C, D) -> logits (B, C)."""
         logits: Tensor = self.classifier(self.graph(features, self.edges()), features)
         return logits
+
+    @property
+    def map_kind(self) -> str:
+        """SD gives shares of the attention, SAM masks."""
+        return "attention" if self.sam is None else "mask"
+
+    def values(self, maps: Tensor) -> Tensor:
+        """SD weighs the grid itself, SAM its transform."""
+        return maps if self.sam is None else self.sam.values(maps)
+
+    def relations(self) -> Tensor:
+        """Return the co-occurrence graph (C, C).
+
+        A silent category has f_j = 0: A h and Aᵀ h then lack what j would have said, and with one graph step
+        that is all that changes for the others.
+        """
+        return self.cooccurrence
+
+    def for_export(self) -> Self:
+        """Return a copy with the graph written out: a sparse one has no operator outside torch."""
+        network = super().for_export()
+        edges = network.edges()
+        if isinstance(edges, SparseGraph):
+            network.cooccurrence = edges.times(torch.eye(network.categories)[None])[0]
+            network.neighbours = 0
+        return network
 
     def repeats(self) -> bool:
         """Not while dropout is at work."""
