@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -12,20 +12,6 @@ from torch import Tensor, nn
 from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix
 from sarb.networks.backbones.base import Backbone
-
-
-class Change(NamedTuple):
-    """Representations of some images of a batch, changed.
-
-    Args:
-        rows: (n,) which images.
-        reps: (n, C, D) their changed representations.
-        category: (n,) the one category in which each differs, None where it may be several.
-    """
-
-    rows: Tensor
-    reps: Tensor
-    category: Tensor | None = None
 
 
 class Network(nn.Module):
@@ -41,6 +27,7 @@ class Network(nn.Module):
     * ``explain``: :attr:`map_kind`, :meth:`values`, :meth:`relations`, :meth:`silence`
     * ``export``: :meth:`for_export`
     * ``fit(init=...)``: ``per_category``, ``from_data``
+    * training with blended copies of a batch: :meth:`repeats`
 
     Attributes:
         stages: the stages it offers.
@@ -78,33 +65,6 @@ class Network(nn.Module):
         """Representations (or maps, for a network without them) -> logits (B, C)."""
         raise NotImplementedError("a network defines classify")
 
-    def classify_all(self, reps: Tensor, changes: Sequence[Change]) -> list[Tensor]:
-        """Classify a batch and changed copies of it as **one** batch: logits (B, C) of the plain one and of
-        each copy.
-
-        An image that a change leaves as it is has the plain logits; only what is new is computed. That is
-        the same as classifying every copy by itself as long as :meth:`classify` works image by image without
-        chance; a network with dropout there must override :meth:`repeats`.
-        """
-        if not self.repeats():
-            return [
-                self.classify(each) for each in (reps, *(reps.index_copy(0, c.rows, c.reps) for c in changes))
-            ]
-        sizes = [len(reps), *(len(change.rows) for change in changes)]
-        plain, *changed = torch.split(self._classify_changed(reps, changes), sizes)
-        copies = zip(changes, changed, strict=True)
-        return [plain, *(plain.index_copy(0, change.rows, logits) for change, logits in copies)]
-
-    def repeats(self) -> bool:
-        """Whether :meth:`classify` gives an image the same logits every time, whatever else is in the
-        batch.
-        """
-        return True
-
-    def _classify_changed(self, reps: Tensor, changes: Sequence[Change]) -> Tensor:
-        """Logits of ``reps`` and of all changed representations, one after the other."""
-        return self.classify(torch.cat([reps, *(change.reps for change in changes)]))
-
     def attention(self, maps: Tensor) -> Tensor:
         """(B, D, H, W) -> where the network looks for each category (B, C, H, W)."""
         raise NotImplementedError("a network defines attention")
@@ -136,6 +96,13 @@ class Network(nn.Module):
         if not fitting:
             raise ConfigError([f"{cls.__name__}.parts has no prefix that fits the parameter '{parameter}'"])
         return cls.parts[max(fitting, key=len)]
+
+    def repeats(self) -> bool:
+        """Whether :meth:`classify` gives an image the same logits every time, whatever else is in the batch.
+
+        If so, copies of a batch share work (``networks/branches.py``); if not, each is classified on its own.
+        """
+        return False
 
     @property
     def map_kind(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Self
 
 import torch
@@ -13,10 +13,10 @@ from sarb.errors import ConfigError, check_choice
 from sarb.labels import LabelMatrix
 from sarb.networks.attention import SemanticAttention
 from sarb.networks.backbones.base import Backbone
-from sarb.networks.base import Change, Network
+from sarb.networks.base import Network
 from sarb.networks.classifier import ContextClassifier
 from sarb.networks.decouple import SemanticDecoupling
-from sarb.networks.graph import GatedGraph, Layers, Products
+from sarb.networks.graph import GatedGraph
 from sarb.networks.informed import prior_logits, start_join, start_projection
 from sarb.networks.sparse_graph import SparseGraph
 from sarb.networks.words import CategoryWords
@@ -196,30 +196,3 @@ class SSGRL(Network):
     def repeats(self) -> bool:
         """Not while dropout is at work."""
         return not (self.training and self.classifier.dropout.p > 0)
-
-    def _classify_changed(self, reps: Tensor, changes: Sequence[Change]) -> Tensor:
-        """As one batch; a change in one category of every image gets its first graph step from the plain
-        one's.
-        """
-        if self.neighbours:
-            return super()._classify_changed(reps, changes)
-        everything = torch.cat([reps, *(change.reps for change in changes)])
-        alone = [change.category is not None and len(change.rows) == len(reps) for change in changes]
-        full = [reps, *(change.reps for change, one in zip(changes, alone, strict=True) if not one)]
-        layers = self.graph.layers()
-        products = self.graph.products(torch.cat(full), self.cooccurrence, layers)
-        message, state = (torch.split(product, [len(part) for part in full]) for product in products)
-        ready = [Products(*each) for each in zip(message, state, strict=True)]
-        plain = ready[0]
-        parts = [ready.pop(0)]
-        for change, one in zip(changes, alone, strict=True):
-            parts.append(self._moved(plain, reps, change, layers) if one else ready.pop(0))
-        first = Products(*(torch.cat(list(part)) for part in zip(*parts, strict=True)))
-        logits: Tensor = self.classifier(self.graph(everything, self.cooccurrence, first), everything)
-        return logits
-
-    def _moved(self, plain: Products, reps: Tensor, change: Change, layers: Layers) -> Products:
-        assert change.category is not None
-        image = torch.arange(len(reps), device=reps.device)
-        delta = change.reps[image, change.category] - reps[image, change.category]
-        return self.graph.changed(plain, self.cooccurrence, change.category, delta, layers)
