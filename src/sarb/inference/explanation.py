@@ -99,7 +99,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the picture, ready for JSON."""
-        found = [
+        shown = [
             {
                 "category": name,
                 "probability": float(probability),
@@ -113,7 +113,7 @@ class Explanation:
             "kind": self.kind,
             "width": self.image.width,
             "height": self.image.height,
-            "categories": found,
+            "categories": shown,
         }
 
 
@@ -163,11 +163,11 @@ def explain(
         network.train(training)
     return Explanation(
         heat.float().cpu().numpy(),
-        tuple(model.categories[place] for place in chosen),
+        tuple(model.categories[category] for category in chosen),
         probabilities[chosen],
         {
-            model.categories[place]: _strongest(changes, place, model.categories, influences)
-            for place in chosen
+            model.categories[category]: _strongest(changes, category, model.categories, influences)
+            for category in chosen
         },
         picture,
         kind,
@@ -223,18 +223,18 @@ def _calibrated(model: Model, scores: Scores) -> tuple[NDArray[np.float64], NDAr
 
 def _probable(probabilities: NDArray[np.float64], thresholds: NDArray[np.float64]) -> list[int]:
     order = np.argsort(-probabilities, kind="stable")
-    return [int(place) for place in order if probabilities[place] >= thresholds[place]] or [int(order[0])]
+    return [int(each) for each in order if probabilities[each] >= thresholds[each]] or [int(order[0])]
 
 
 def _strongest(
-    changes: dict[int, Tensor], place: int, categories: Sequence[str], count: int
+    changes: dict[int, Tensor], category: int, categories: Sequence[str], count: int
 ) -> tuple[Influence, ...]:
     """The ``count`` sources with the largest change of one logit, either way; a category is no influence on
     itself.
     """
-    found = [(source, float(change[place])) for source, change in changes.items() if source != place]
-    found = sorted((each for each in found if each[1] != 0), key=lambda each: -abs(each[1]))
-    return tuple(Influence(categories[source], change) for source, change in found[:count])
+    moved = [(source, float(change[category])) for source, change in changes.items() if source != category]
+    moved = sorted((each for each in moved if each[1] != 0), key=lambda each: -abs(each[1]))
+    return tuple(Influence(categories[source], change) for source, change in moved[:count])
 
 
 def _changes(network: Network, grid: Tensor, logits: Tensor, chosen: Sequence[int]) -> dict[int, Tensor]:

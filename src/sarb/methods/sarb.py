@@ -82,21 +82,14 @@ class SARB(Method):
         if problems:
             raise ConfigError(problems)
         categories = network.categories
-        shared = {"learnable": learnable, "detach_label": detach_label}
-        self.ilrb = self.plrb = None
+        coefficients = categories if per_category else None
+        self.ilrb: InstanceBlend | None = None
+        self.plrb: PrototypeBlend | None = None
         if ilrb:
-            self.ilrb = InstanceBlend(
-                alpha, per_category=categories if per_category else None, weight=ilrb_weight, **shared
-            )
+            self.ilrb = InstanceBlend(alpha, learnable, coefficients, detach_label, ilrb_weight)
         if plrb:
             self.plrb = PrototypeBlend(
-                categories,
-                network.dim,
-                prototypes,
-                beta,
-                per_category=per_category,
-                weight=plrb_weight,
-                **shared,
+                categories, network.dim, prototypes, beta, learnable, coefficients, detach_label, plrb_weight
             )
         self.start = start
         self.refresh = refresh
@@ -140,9 +133,10 @@ class SARB(Method):
         features = []
         owners = []
         for batch in batches:
-            found = known_positives(self.network.represent(self.maps(batch)), Targets.of(batch.labels))
-            features.append(found[0])
-            owners.append(found[1])
+            reps = self.network.represent(self.maps(batch))
+            positives, categories = known_positives(reps, Targets.of(batch.labels))
+            features.append(positives)
+            owners.append(categories)
         self.train(training)
         return torch.cat(features), torch.cat(owners)
 

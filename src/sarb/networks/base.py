@@ -142,5 +142,8 @@ class Network(nn.Module):
         return self.classify(copies)
 
     def for_export(self) -> Self:
-        """Return a copy for export: on the CPU, in eval mode, with operators only that exist outside torch."""
+        """Return a copy for export: on the CPU, in eval mode, with operators only that exist outside torch.
+
+        A network that cannot be exported raises a :class:`sarb.SarbError` that says why.
+        """
         return copy.deepcopy(self).cpu().eval()

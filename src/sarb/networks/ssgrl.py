@@ -145,12 +145,13 @@ class SSGRL(Network):
         return reps
 
     def _attend(self, maps: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, D, H, W) -> representations (B, C, D) and where they come from (B, C, H, W)."""
         if self.sam is not None:
-            found: tuple[Tensor, Tensor] = self.sam(maps)
+            attended: tuple[Tensor, Tensor] = self.sam(maps)
         else:
             assert self.sd is not None and self.words is not None
-            found = self.sd(maps, self.words())
-        return found
+            attended = self.sd(maps, self.words())
+        return attended
 
     def edges(self) -> Tensor | SparseGraph:
         """Return the graph to multiply with: A (C, C), or its strongest edges, found anew when A changes."""
