@@ -1,4 +1,4 @@
-# `make demo`, `make test`, `make bench` and `make docs` make their own virtual environment. `make bench BENCH="--only decouple"`.
+# Every target makes the virtual environment it needs. Part of the benchmarks: make bench BENCH="--only decouple".
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEMO := runs/demo
 BENCH := --markdown benchmarks/RESULTS.md --out benchmarks/results.json
 
-.PHONY: demo test bench lint docs clean
+.PHONY: demo test bench lint docs wheel clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py --out $(DEMO)
@@ -27,6 +27,12 @@ docs: $(STAMP)
 	sed 's#](docs/#](#g' CHANGELOG.md > docs/changes.md
 	$(BIN)/zensical build --strict --clean
 
+# Builds dist/: the source archive, and the wheel from that archive, which shows that the archive is complete.
+wheel: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m hatchling build --target sdist --directory dist
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
+
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("sarb needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
@@ -34,4 +40,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) runs site docs/changes.md .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) dist runs site docs/changes.md .pytest_cache .mypy_cache .ruff_cache

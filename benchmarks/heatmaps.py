@@ -27,7 +27,7 @@ import sarb
 from sarb.data.demo.dataset import demo_boxes
 from sarb.data.demo.scene import Box
 from sarb.model import Model
-from sarb.workflows.session import train_session
+from sarb.workflows.training import train_session
 
 GOAL = 70.0
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from sarb.report import comparison_page
-from sarb.workflows.session import train_session
+from sarb.workflows.training import train_session
 
 #: name here -> row of the paper, and what differs from it; all three take the batch-mean form of partial BCE
 ROWS = {

@@ -1,10 +1,14 @@
 """Shared by all tests: a cache folder of their own, one thread, and a tiny data set of coloured squares."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from PIL import Image, ImageDraw
+
+from tests import skips
 
 COLOURS = {
     "red": (220, 40, 40),
@@ -15,12 +19,20 @@ COLOURS = {
 }
 TRAIN, TEST = 36, 12
 
+# A busy machine makes a test slow, not wrong. The parent holds what Hypothesis sets by itself in CI.
+settings.register_profile(
+    "patient", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("patient")
+
+
+def pytest_configure(config):
+    skips.register(config, Path(__file__).with_name("allowed_skips.txt"))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache_and_one_thread(tmp_path_factory):
-    """One cache for the session, so that a generated data set is made once; nothing reaches the user's
-    own.
-    """
+    """One cache for the session, so that a generated data set is made once; never the user's own."""
     import torch
 
     torch.set_num_threads(1)

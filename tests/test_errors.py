@@ -53,7 +53,7 @@ def test_check_share():
     for share in (0, 0.5, 1):
         check_share("known", share)
     for value, message in (
-        (10, "known is a share between 0 and 1, got 10; did you mean 0.1?"),
+        (10, "known must be between 0 and 1, got 10; did you mean 0.1?"),
         (-1, "got -1"),
         (200, "got 200"),
     ):

@@ -1,13 +1,15 @@
 """Files are written whole or not at all."""
 
+import csv
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
-from sarb.files import atomic_write, cache_dir, near_path, read_json, write_json
+from sarb.files import atomic_write, cache_dir, near_path, read_json, write_json, write_rows
 
 
 @pytest.fixture
@@ -61,6 +63,22 @@ def test_a_failure_leaves_the_old_content_and_nothing_else(tmp_path, failure, ex
     assert not existed or path.read_text() == "old"
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_an_interrupt_while_the_file_is_made_leaves_nothing(tmp_path):
+    def interrupt(frame, event, function):
+        if event == "c_return" and function.__name__ == "open":
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "a.txt"):
+            raise AssertionError("not reached")
+    finally:
+        sys.setprofile(None)
+    assert names(tmp_path) == []
+
+
 @pytest.mark.parametrize(("mask", "expected"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
 def test_permissions_follow_the_umask(tmp_path, umask, mask, expected):
     umask(mask)
@@ -105,3 +123,15 @@ def test_the_near_path(monkeypatch, tmp_path):
     assert near_path(tmp_path / "photos" / "labels.csv" / "x") is None
     monkeypatch.chdir(tmp_path)
     assert near_path(Path("Photos/labels.csv")) == Path("photos/labels.csv")
+
+
+def test_the_header_is_the_union_of_the_keys_in_order(tmp_path):
+    write_rows(tmp_path / "log.csv", [{"epoch": 0, "loss": 0.5}, {"epoch": 1, "alpha": 0.4, "loss": 0.25}])
+    assert (tmp_path / "log.csv").read_bytes() == b"epoch,loss,alpha\r\n0,0.5,\r\n1,0.25,0.4\r\n"
+    with (tmp_path / "log.csv").open(newline="") as file:
+        assert next(csv.DictReader(file)) == {"epoch": "0", "loss": "0.5", "alpha": ""}
+
+
+def test_no_rows_make_no_trouble(tmp_path):
+    write_rows(tmp_path / "log.csv", [])
+    assert (tmp_path / "log.csv").read_text().strip() == ""

@@ -223,7 +223,7 @@ def test_values_are_stored_as_read_only_int8_and_the_callers_array_stays_his():
         ([[1, np.nan]], ["a", "b"], None, "got nan"),
         ([[1, 0]], ["a"], None, r"\(1, 2\).*1 categories"),
         ([[1, 0]], ["a", "b"], ["x", "y"], r"\(1, 2\).*2 paths"),
-        ([[1, 0, 1]], ["a", "b", "a"], None, "occur twice: a"),
+        ([[1, 0, 1]], ["a", "b", "a"], None, "duplicate category names: a"),
     ],
 )
 def test_wrong_matrices_are_refused(values, categories, paths, message):

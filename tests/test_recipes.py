@@ -10,7 +10,7 @@ import torch
 
 import sarb
 from sarb.networks import create_backbone
-from sarb.workflows.session import train_session
+from sarb.workflows.training import train_session
 from tests.data.fixtures import write_coco, write_visual_genome, write_voc
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from sarb.errors import ConfigError
 from sarb.registry import BACKBONES, METHODS, NETWORKS, find, summary
+from tests.waiting import PATIENCE
 
 
 def loaded_after(code):
@@ -15,7 +16,9 @@ def loaded_after(code):
     check = (
         "\nimport sys; print('loaded:', *(n for n in ('torch', 'matplotlib', 'sklearn') if n in sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code + check], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code + check], capture_output=True, text=True, timeout=PATIENCE
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1].removeprefix("loaded:").split()
 

@@ -86,7 +86,7 @@ def test_wrong_shapes_are_clear_errors():
         Scores([[1.0]], ["a", "b"], ["x"])
     with pytest.raises(SarbError, match="matrix"):
         Scores([1.0], ["a"])
-    with pytest.raises(SarbError, match="twice: a"):
+    with pytest.raises(SarbError, match="duplicate category names: a"):
         Scores([[1.0, 2.0]], ["a", "a"])
 
 

@@ -196,7 +196,7 @@ def test_all_errors_at_once_with_the_near_match(recipe):
         ({"lr": "fast"}, "lr must be float, got 'fast'"),
         ({"patience": 0}, "patience must be at least 1, got 0"),
         ({"image_size": 31}, "image_size must be at least 32, got 31"),
-        ({"cache": "yes"}, "cache must be bool | None, got 'yes'"),
+        ({"cache": "yes"}, "cache must be bool or None, got 'yes'"),
         ({"epoch": 2}, "unknown setting 'epoch'. Did you mean 'epochs'?"),
         ({"optimizer": "sgd"}, "unknown optimizer 'sgd'. Available: adam, adamw"),
     ],

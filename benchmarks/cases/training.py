@@ -139,13 +139,13 @@ def epoch_of(folder: Path, cache: bool, quick: bool) -> Callable[[], Any]:
     from sarb.data import load
     from sarb.progress import Progress
     from sarb.settings import resolve
-    from sarb.training.loop import _Training
+    from sarb.training.loop import Training
 
     train = load(folder / "labels.csv", encoding="binary").train.hide(0.1, 0)
     train = train.take(torch.arange(16).numpy()) if quick else train
     with tempfile.TemporaryDirectory() as home, patch.dict(os.environ, {"SARB_CACHE": home}):
         # The memory map stays readable after its file is gone.
-        training = _Training(train, resolve("small", cache=cache), None, None, Progress(enabled=False))
+        training = Training(train, resolve("small", cache=cache), None, None, Progress(enabled=False))
     method = training.method
     assert isinstance(method, SARB)
     first = method._epochs(method.start)

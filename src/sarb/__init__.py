@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sarb.inference.explanation import Explanation, explain
     from sarb.inference.export import export
     from sarb.inference.prediction import evaluate, predict
-    from sarb.labelling.calibration import Calibration, calibrate, load_calibration
+    from sarb.labelling.calibration import Calibration, calibrate
     from sarb.labelling.completion import Filled, complete
     from sarb.labelling.suggestion import Suggestions, suggest
     from sarb.labels import LabelMatrix, Targets
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from sarb.registry import BACKBONES, METHODS, NETWORKS
     from sarb.report import Report
     from sarb.rows import ROWS
+    from sarb.runs.lookup import load_calibration
     from sarb.scores import Scores
     from sarb.sklearn.estimator import SarbClassifier
-    from sarb.training.loop import fit
+    from sarb.training.run import fit
 
 # Nothing below is imported before it is used, so that `import sarb` and `sarb --help` load no torch.
 _HOME = {
-    "sarb.labelling.calibration": ("Calibration", "calibrate", "load_calibration"),
+    "sarb.labelling.calibration": ("Calibration", "calibrate"),
     "sarb.labelling.completion": ("Filled", "complete"),
     "sarb.data": ("DATASETS", "Data", "Dataset", "load"),
     "sarb.errors": ("ConfigError", "DataError", "ImageError", "SarbError", "StageError"),
@@ -48,7 +49,8 @@ _HOME = {
     "sarb.rows": ("ROWS",),
     "sarb.scores": ("Scores",),
     "sarb.labelling.suggestion": ("Suggestions", "suggest"),
-    "sarb.training.loop": ("fit",),
+    "sarb.runs.lookup": ("load_calibration",),
+    "sarb.training.run": ("fit",),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 

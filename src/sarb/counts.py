@@ -1,4 +1,4 @@
-"""Counting labels in blocks: how often two categories are known together, exactly, whatever N and C.
+"""Count labels in blocks: exact co-occurrence counts of categories, for any N and C.
 
 Works on the values of a :class:`sarb.labels.LabelMatrix`, (N, C) in {-1, 0, +1}.
 """
@@ -10,32 +10,33 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-#: categories counted together: all of them, or so many when there are more
+#: up to ``ONE_CHUNK`` categories are counted in one go, more of them ``CHUNK`` at a time
 ONE_CHUNK = 512
 CHUNK = 128
-#: images counted together; two counts below ``PACK`` share one float32, whose integers are exact up to 2²⁴
+#: images counted in one go; two counts below ``PACK`` share one float32, whose integers are exact up to 2²⁴
 BLOCK = 1024
 PACK = 2048
 
 
 def pair_counts(values: NDArray[np.int8]) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield rows i of the counts (I, C): images where i and j are present, images where i is present and j
-    known.
+    """Yield the pair counts of all categories, some rows i at a time.
+
+    Each item is ``rows``, a slice of the categories i; ``both`` (I, C), the number of images in which i and j
+    are present; and ``given`` (I, C), the number of images in which i is present and j is known.
     """
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
 
     categories = values.shape[1]
     step = CHUNK if categories > ONE_CHUNK else max(1, categories)
     for rows in (slice(first, first + step) for first in range(0, categories, step)):
-        with threadpool_limits(
-            1, "blas"
-        ):  # waking threads for small products costs up to 100 × on busy cores
+        # waking threads for small matrix products is up to 100 times slower when the cores are busy
+        with threadpool_limits(1, "blas"):
             both, given = _chunk_counts(values, rows)
         yield rows, both, given
 
 
 def _packed(block: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Present (b, C) in {0, 1}, and known + PACK · present (b, C), so that one product counts both."""
+    """Return present (b, C) in {0, 1} and known + PACK · present (b, C): one product then counts both."""
     values = block.astype(np.float32)
     present = np.maximum(values, 0)
     values *= values
@@ -44,7 +45,7 @@ def _packed(block: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.fl
 
 
 def _chunk_counts(values: NDArray[np.int8], chosen: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Counts of :func:`pair_counts` for the rows i in ``chosen``, each (I, C)."""
+    """Return the counts of :func:`pair_counts` for the rows i in ``chosen``, each (I, C)."""
     shape = values[:0, chosen].shape[1], values.shape[1]
     both = np.zeros(shape)
     given = np.zeros(shape)
@@ -58,8 +59,10 @@ def _chunk_counts(values: NDArray[np.int8], chosen: slice) -> tuple[NDArray[np.f
 
 
 def _showing(values: NDArray[np.int8], chosen: slice) -> Iterator[NDArray[np.int8]]:
-    """Blocks (b, C) of all images, or, if a sample shows that they are few, of those that show a chosen
-    category.
+    """Yield blocks (b, C) of the images that show a chosen category.
+
+    If a sample suggests that most images show one, the blocks cover all images: selecting costs more than it
+    saves.
     """
     starts = range(0, len(values), BLOCK)
     sample = values[::64, chosen] > 0
@@ -72,9 +75,7 @@ def _showing(values: NDArray[np.int8], chosen: slice) -> Iterator[NDArray[np.int
 
 
 def rates(values: NDArray[np.int8]) -> NDArray[np.float64]:
-    """Share of present among the known entries of each category, (C,); 0 for a category without a known
-    entry.
-    """
+    """Return present / known of each category, (C,); 0 for a category without a known entry."""
     counts = np.zeros((2, values.shape[1]))
     for first in range(0, len(values), BLOCK):
         counts += np.divmod(_packed(values[first : first + BLOCK])[1].sum(axis=0), PACK)

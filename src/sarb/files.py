@@ -1,11 +1,12 @@
-"""Files are written whole or not at all, and found again where their names are misspelt."""
+"""Atomic writes, JSON, suggestions for misspelt paths, and the cache folder."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
-import tempfile
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -15,27 +16,25 @@ from sarb.errors import near_name
 
 @contextmanager
 def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a temporary neighbour of ``path`` and move it into place only when the block ends well."""
+    """Open a temporary file beside ``path`` and rename it to ``path`` if the block raises no error."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    # named before it is made: a signal that arrives while the file is being made must not leave it behind
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
-        with os.fdopen(handle, mode, **text) as file:
+        with temporary.open(mode.replace("w", "x"), **text) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
-        Path(name).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write readable JSON atomically."""
+    """Write indented JSON atomically."""
     with atomic_write(path) as file:
         json.dump(value, file, indent=2, ensure_ascii=False)
         file.write("\n")
@@ -46,28 +45,33 @@ def read_json(path: str | Path) -> Any:
     return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
+def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write dictionaries as CSV; the header is the union of their keys in order of appearance."""
+    header = list(dict.fromkeys(key for row in rows for key in row))
+    with atomic_write(path) as file:
+        writer = csv.DictWriter(file, header, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def near_path(path: Path) -> Path | None:
-    """Return the path that is there and has the nearest spelling, part by part; None if one part has no near
-    one.
-    """
-    place = Path(path.anchor)
+    """Return the existing path most similar to ``path``, part by part; None if a part has no similar name."""
+    nearest = Path(path.anchor)
     try:
         for part in path.parts[bool(path.anchor) :]:
-            near = (
-                part
-                if (place / part).exists()
-                else near_name(part, [entry.name for entry in place.iterdir()])
-            )
-            if near is None:
+            name: str | None = part
+            if not (nearest / part).exists():
+                name = near_name(part, [entry.name for entry in nearest.iterdir()])
+            if name is None:
                 return None
-            place = place / near
-    except OSError:  # a part that is no folder, or may not be looked into
+            nearest = nearest / name
+    except OSError:  # a part is not a folder, or not readable
         return None
-    return place
+    return nearest
 
 
 def cache_dir() -> Path:
-    """Where generated data and features are kept: ``$SARB_CACHE`` or ``~/.cache/sarb``."""
+    """Return the folder for generated data and cached features: ``$SARB_CACHE`` or ``~/.cache/sarb``."""
     chosen = os.environ.get("SARB_CACHE")
     root = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "sarb"
     return root.expanduser()

@@ -1,7 +1,7 @@
-"""LabelMatrix and Targets: what is known about every image and category.
+"""LabelMatrix and Targets: what is known about each image and category.
 
-A label is **+1 present, -1 absent, 0 unknown**. This file is the only place where the codes of other
-formats are converted to and from these three, and the only place that reads them as targets for a loss.
+A label is **+1 present, -1 absent, 0 unknown**. Only this module converts the codes of other formats to and
+from these three, and only this module turns them into targets for a loss.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ ENCODINGS: dict[str, dict[str, int]] = {
 
 #: the value of an option such as ``difficult=unknown`` -> label
 MEANINGS: dict[str, int] = {"present": PRESENT, "absent": ABSENT, "unknown": UNKNOWN}
-#: words that belong together: who writes "yes" writes "no" and "?"
+#: words used together: a file that writes "yes" also writes "no" and "?"
 _FAMILIES = (("present", "absent", "unknown"), ("yes", "no", "?"), ("true", "false", ""))
 
 
 def encoding_table(encoding: str) -> dict[str, int]:
-    """Return the code table of a named encoding, or raise with the near match."""
+    """Return the code table of a named encoding; suggest the most similar name for an unknown one."""
     if encoding not in ENCODINGS:
         raise DataError(unknown_name("encoding", encoding, ENCODINGS))
     return ENCODINGS[encoding]
 
 
 def normalise_code(text: str) -> str:
-    """Bring the spelling of a cell to the spelling used in ``ENCODINGS``: ``' +1.0 '`` -> ``'1'``."""
+    """Rewrite a cell the way ``ENCODINGS`` writes it: ``' +1.0 '`` -> ``'1'``."""
     text = text.strip().lower()
     if text in ("1", "0", "-1", ""):
         return text
@@ -70,48 +70,60 @@ def normalise_code(text: str) -> str:
 
 
 def meaning(option: str, word: str, allowed: Sequence[str] = tuple(MEANINGS)) -> int:
-    """Return the label that the value of an option stands for: ``meaning("difficult", "unknown")`` is 0."""
+    """Return the label that the value of an option means: ``meaning("difficult", "unknown")`` is 0."""
     check_choice(f"value of option {option}:", word, allowed)
     return MEANINGS[word]
 
 
 def word_of(label: int) -> str:
-    """Return present, absent or unknown."""
-    return next(word for word, stands_for in MEANINGS.items() if stands_for == label)
+    """Return the word for a label: present, absent or unknown."""
+    return next(word for word, meant in MEANINGS.items() if meant == label)
+
+
+def not_a_label(value: Any) -> str:
+    """Return the message for a value that is none of the three labels."""
+    return (
+        f"a label must be 1 (present), -1 (absent) or 0 (unknown), got {value}; "
+        "convert other codes with LabelMatrix.from_codes"
+    )
 
 
 def code_table(encoding: str, **changes: int) -> dict[str, int]:
-    """Return a named encoding with other labels for some codes; ``blank`` and ``minus_one`` name '' and
-    '-1'.
-    """
+    """Return a named encoding with some codes changed; ``blank`` is the code '' and ``minus_one`` is '-1'."""
     codes = {"blank": "", "minus_one": "-1"}
     return {**encoding_table(encoding), **{codes[name]: label for name, label in changes.items()}}
 
 
 def own_spelling(encoding: str, times: Mapping[str, int]) -> dict[str, str]:
-    """Return how a file spells present, absent and unknown: most frequent spelling, else what goes with the
-    others.
+    """Return how a file writes present, absent and unknown.
+
+    Args:
+        encoding: of the file.
+        times: text in the file -> how often it occurs. The most frequent text of a label is chosen; a label
+            that does not occur gets the text that goes with the others.
     """
     table = encoding_table(encoding)
     family = next(
-        (f for f in _FAMILIES if any(normalise_code(text) in f[:2] for text in times if text)), _FAMILIES[0]
+        (words for words in _FAMILIES if any(normalise_code(text) in words[:2] for text in times if text)),
+        _FAMILIES[0],
     )
     result = {}
-    for place, (word, label) in enumerate(MEANINGS.items()):
+    for position, (word, label) in enumerate(MEANINGS.items()):
         seen = {
             text: count for text, count in times.items() if count and table.get(normalise_code(text)) == label
         }
-        usual = next(code for code, stands_for in table.items() if stands_for == label)
+        usual = next(code for code, meant in table.items() if meant == label)
         result[word] = (
-            max(seen, key=seen.__getitem__) if seen else family[place] if encoding == "words" else usual
+            max(seen, key=seen.__getitem__) if seen else family[position] if encoding == "words" else usual
         )
     return result
 
 
 def readings(codes: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Count what a bag of normalised codes would mean under each encoding that can read all of it.
+    """Count the labels that normalised codes would mean in each encoding that has all of them.
 
-    ``codes`` maps code -> how often it occurs. Used for the error on a file without a declared encoding.
+    ``codes`` maps code -> how often it occurs. The error for a file without a declared encoding shows these
+    counts.
     """
     meanings: dict[str, dict[str, int]] = {}
     for name, table in ENCODINGS.items():
@@ -124,10 +136,10 @@ def readings(codes: Mapping[str, int]) -> dict[str, dict[str, int]]:
 
 
 class Targets(NamedTuple):
-    """What a loss sees: ``value`` in [0, 1] and ``weight`` >= 0, both (B, C). Weight 0 means: no loss here.
+    """Targets of a loss: ``value`` in [0, 1] and ``weight`` >= 0, both (B, C). Weight 0 gives no loss.
 
-    Inside methods an entry is a target with a weight, never a label code, so a blended target 1-alpha
-    can never be mistaken for "unknown" or "absent".
+    Methods work on targets and weights instead of label codes, so a blended target 1-alpha cannot be mistaken
+    for "unknown" or "absent".
     """
 
     value: Tensor
@@ -135,9 +147,9 @@ class Targets(NamedTuple):
 
     @classmethod
     def of(cls, labels: Tensor | LabelMatrix | ArrayLike, dtype: Any = None) -> Targets:
-        """Read labels (B, C) in {-1, 0, +1}: present (1, 1), absent (0, 1), unknown (0, 0).
+        """Convert labels (B, C) in {-1, 0, +1}: present (1, 1), absent (0, 1), unknown (0, 0).
 
-        A :class:`LabelMatrix` or anything NumPy reads is accepted besides a tensor.
+        Accepts a tensor, a :class:`LabelMatrix` or anything that NumPy can convert to an array.
         """
         import torch
 
@@ -150,7 +162,7 @@ class Targets(NamedTuple):
 
     @property
     def present(self) -> Tensor:
-        """(B, C) mask of entries known to be present; a blended target is none."""
+        """(B, C) mask of the entries known to be present; blended targets do not count."""
         return (self.value == 1) & (self.weight > 0)
 
 
@@ -161,7 +173,7 @@ class LabelMatrix:
     Args:
         values: (N, C) integers in {-1, 0, +1}; stored as int8 and read-only.
         categories: C distinct names.
-        paths: N image paths as the user wrote them; generated ``"0"``, ``"1"`` … when left out.
+        paths: N image paths as the user wrote them; ``"0"``, ``"1"`` … by default.
 
     >>> LabelMatrix([[1, 0], [-1, 1]], ["cat", "dog"]).known_share
     0.75
@@ -175,18 +187,16 @@ class LabelMatrix:
         self, values: ArrayLike, categories: Sequence[str], paths: Sequence[str] | None = None
     ) -> None:
         array = np.asarray(values)
-        names, places = checked_names("labels", array, categories, paths)
+        names, file_names = checked_names("labels", array, categories, paths)
         for rows in row_blocks(array):
             wrong = rows[(rows != PRESENT) & (rows != ABSENT) & (rows != UNKNOWN)]
             if wrong.size:
-                raise DataError(
-                    f"a label is 1 (present), -1 (absent) or 0 (unknown), got {wrong[0]}; see LabelMatrix.from_codes"
-                )
+                raise DataError(not_a_label(wrong[0]))
         array = array.astype(np.int8)
         array.setflags(write=False)
         object.__setattr__(self, "values", array)
         object.__setattr__(self, "categories", names)
-        object.__setattr__(self, "paths", places)
+        object.__setattr__(self, "paths", file_names)
 
     @classmethod
     def from_codes(
@@ -207,8 +217,11 @@ class LabelMatrix:
         return cls(values, categories, paths)
 
     def to_codes(self, encoding: str, codes: Mapping[str, str] | None = None) -> NDArray[np.str_]:
-        """Spell the matrix in a named encoding, as text (N, C); ``codes`` says which of its spellings, see
-        notes.
+        """Return the matrix as text (N, C) in a named encoding.
+
+        Args:
+            encoding: a key of ``ENCODINGS``.
+            codes: the text for "present", "absent" and "unknown", for an encoding that allows several.
         """
         spelled = codes or own_spelling(encoding, {})
         words = np.array([spelled["absent"], spelled["unknown"], spelled["present"]])
@@ -239,13 +252,13 @@ class LabelMatrix:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """(N, C) mask of the entries somebody has said something about."""
+        """(N, C) mask of the known entries."""
         known: NDArray[np.bool_] = self.values != UNKNOWN
         return known
 
     @property
     def known_share(self) -> float:
-        """Share of known entries, 0 to 1 (0 for an empty matrix)."""
+        """Fraction of known entries, 0 to 1 (0 for an empty matrix)."""
         return float(np.count_nonzero(self.values)) / max(1, self.values.size)
 
     @property
@@ -259,18 +272,20 @@ class LabelMatrix:
         return np.asarray((self.values == ABSENT).sum(0), np.int64)
 
     def hide(self, known: float, seed: int = 0) -> LabelMatrix:
-        """Keep each entry with probability ``known``, make the others unknown.
+        """Keep each entry with probability ``known``; make the others unknown.
 
-        The draw is ``numpy.random.RandomState(seed).random_sample((N, C)) < known`` over the whole matrix,
-        the authors' own, so published masks can be compared. It is made block after block, which gives the
-        same numbers without N · C of them in memory.
+        The mask is ``numpy.random.RandomState(seed).random_sample((N, C)) < known`` over the whole matrix, as
+        in the authors' code, so it can be compared with published masks. It is drawn block by block, which
+        gives the same numbers without holding all N · C of them in memory.
         """
         check_share("known", known)
         random = np.random.RandomState(seed)
         hidden = LabelMatrix(self.values, self.categories, self.paths)
-        hidden.values.setflags(write=True)  # its own copy, which nobody else has seen yet
+        hidden.values.setflags(write=True)  # a fresh copy that nobody else holds
         for rows in row_blocks(hidden.values):
-            rows *= random.random_sample(rows.shape) < known  # times 0 is unknown; twice as fast as a mask
+            rows *= (
+                random.random_sample(rows.shape) < known
+            )  # 0 is unknown; twice as fast as indexing with a mask
         hidden.values.setflags(write=False)
         return hidden
 
@@ -282,10 +297,11 @@ class LabelMatrix:
     def cooccurrence(self, smoothing: float = 0.0, counts: str = "known") -> NDArray[np.float64]:
         """Graph A (C, C): A_ij = P(j present | i present), diagonal 1, from known labels only.
 
-        A_ij = (n_ij + κ π_j) / (d_ij + κ), with n_ij images where i and j are known present, d_ij images
-        where i is present and j is **known** (``counts="known"``) or where i is present (``counts="plain"``,
-        shrinks with the known share), π_j the rate of presence among the known entries of j, κ ``smoothing``.
-        0/0 is 0; a category without a known positive gets an identity row.
+        A_ij = (n_ij + κ π_j) / (d_ij + κ), where n_ij is the number of images in which i and j are known to
+        be present; d_ij the number in which i is present and j is **known** (``counts="known"``) or in which
+        i is present (``counts="plain"``, which underestimates when few labels are known); π_j the share of
+        present among the known entries of j; and κ is ``smoothing``. 0/0 is 0; a category without a known
+        positive gets an identity row.
         """
         if counts not in ("known", "plain"):
             raise DataError(unknown_name("counts rule", counts, ("known", "plain")))
@@ -309,7 +325,7 @@ class LabelMatrix:
         return digest.hexdigest()[:16]
 
     def save(self, path: str | Path) -> None:
-        """Write an ``.npz`` that needs no pickle to read."""
+        """Write an ``.npz`` file that can be read without pickle."""
         from sarb.files import atomic_write
 
         with atomic_write(path, "wb") as file:

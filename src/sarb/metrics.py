@@ -1,8 +1,8 @@
 """Metrics: pure functions of scores (N, C) and labels (N, C) in {-1, 0, +1}.
 
-Scores are logits, so the decision threshold is 0 (probability 0.5). An unknown entry is never scored: it is
-neither a hit nor a miss, whatever its score. Averages are percentages 0 to 100; only
-:func:`average_precision` and :func:`precision_recall` speak in fractions.
+Scores are logits, so the decision threshold is 0 (probability 0.5). Unknown entries are ignored: they count
+neither as hits nor as misses. Averages are percentages, 0 to 100; only :func:`average_precision` and
+:func:`precision_recall` return fractions.
 """
 
 from __future__ import annotations
@@ -14,28 +14,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sarb.errors import DataError
-from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
+from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix, not_a_label
 
 Floats = NDArray[np.float64]
-Scores = NDArray[np.float32] | NDArray[np.float64]
+ScoreArray = NDArray[np.float32] | NDArray[np.float64]
 Labels = NDArray[np.int8]
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Decide = Callable[[Floats], Sequence[Mask]]
 
-#: how many categories the ``_top3`` rules let an image have
+#: number of categories per image in the ``_top3`` rules
 TOP = 3
-#: rows looked at together, which fit the cache; scores transposed together, and the most columns (a cache
-#: line)
+#: rows per block, which fit into the CPU cache
 ROWS = 4096
+#: scores that are transposed at once, and the largest number of columns at once (a cache line)
 COLUMN_BUDGET = 1 << 25
 MOST_COLUMNS = 16
 
 
 class Curve(NamedTuple):
-    """A precision-recall curve, one point per distinct score, highest score first. All three have shape
-    (P,).
-    """
+    """A precision-recall curve: one point per distinct score, highest first; each array has shape (P,)."""
 
     precision: Floats
     recall: Floats
@@ -45,15 +43,15 @@ class Curve(NamedTuple):
 def average_precision(
     scores: ArrayLike, labels: LabelMatrix | ArrayLike, interpolated: bool = False
 ) -> Floats:
-    """Average precision of every category, (C,) fractions, nan for a category without a known positive.
+    """Average precision of each category, (C,) fractions; nan for a category without a known positive.
 
-    Plain (as scikit-learn): AP = Σ_k (R_k − R_{k−1}) P_k over the distinct scores k, highest first.
-    Interpolated (all points, VOC 2010+): P_k is replaced by max_{j ≥ k} P_j. Entries with equal scores enter
-    together, so their order in the file cannot matter.
+    Plain (as in scikit-learn): AP = Σ_k (R_k − R_{k−1}) P_k over the distinct scores k, highest first.
+    Interpolated (all points, VOC 2010+): P_k is replaced by max_{j ≥ k} P_j. Entries with equal scores are
+    counted together, so their order in the file does not matter.
 
     Args:
         scores: (N, C), higher means more likely present.
-        labels: (N, C) in {-1, 0, +1}; entries with 0 are left out.
+        labels: (N, C) in {-1, 0, +1}; entries with 0 are ignored.
         interpolated: use the precision envelope.
 
     >>> average_precision([[3.0], [2.0], [1.0]], [[1], [-1], [1]]).round(4).tolist()
@@ -63,9 +61,9 @@ def average_precision(
 
 
 def precision_recall(scores: ArrayLike, labels: ArrayLike) -> Curve:
-    """Precision and recall at every distinct score of one category; scores and labels have shape (N,).
+    """Precision and recall at each distinct score of one category; scores and labels have shape (N,).
 
-    Without a known positive the recall is 0 throughout; without a known entry the curve has no point.
+    Without a known positive the recall is always 0; without a known entry the curve has no points.
     """
     column, values = _checked(np.asarray(scores)[..., None], np.asarray(labels)[..., None])
     known = values[:, 0] != UNKNOWN
@@ -82,30 +80,30 @@ def precision_recall(scores: ArrayLike, labels: ArrayLike) -> Curve:
 def evaluate(
     scores: ArrayLike, labels: LabelMatrix | ArrayLike, threshold: float | ArrayLike = 0.0
 ) -> dict[str, float]:
-    """Return every number of the paper's tables.
+    """Return all numbers of the paper's tables.
 
-    mAP (plain), mAP_interpolated, and from decisions OP OR OF1 (all entries pooled) and CP CR CF1 (means over
-    categories), three times: scores ≥ threshold; ``_top3`` the image's three highest scores if also ≥
-    threshold; ``_top3_raw`` the three highest, whatever they are. The three are taken over **all**
-    categories of the image (a tie goes to the earlier category); only then are unknown entries left out of
-    the counts.
+    These are mAP (plain), mAP_interpolated, and from decisions OP OR OF1 (over all entries) and CP CR CF1
+    (averaged over categories). Decisions follow three rules: score ≥ threshold; ``_top3``, among the three
+    highest scores of the image and ≥ threshold; ``_top3_raw``, among the three highest. The three highest are
+    selected from **all** categories of the image (ties go to the earlier category); unknown entries are
+    ignored only afterwards, in the counts.
 
-    A category never predicted has precision 0. One without a known positive is left out of mAP and CR and
-    counted in ``categories_without_positive``; it still counts in CP, where every prediction of it is wrong.
-    0/0 is 0, except that a mAP over no category is nan.
+    A category that is never predicted has precision 0. A category without a known positive is excluded from
+    mAP and CR and counted in ``categories_without_positive``; it still counts in CP, where all its
+    predictions are wrong. 0/0 is 0, but mAP over no categories is nan.
 
     Args:
         scores: (N, C) logits.
         labels: (N, C) in {-1, 0, +1}.
-        threshold: one number, or one per category (C,).
+        threshold: a number, or one per category (C,).
     """
     scores, values = _checked(scores, labels)
     limit = _thresholds(threshold, scores.shape[1])
     plain, interpolated = _average_precisions(scores, values)
     result = {"mAP": _mean_percent(plain, np.nan), "mAP_interpolated": _mean_percent(interpolated, np.nan)}
-    hits, claimed, positives = _counts(lambda block: _three_rules(block, limit), scores, values)
+    hits, predicted, positives = _counts(lambda block: _three_rules(block, limit), scores, values)
     for rule, suffix in enumerate(("", "_top3", "_top3_raw")):
-        numbers = _decision_metrics(hits[rule], claimed[rule], positives)
+        numbers = _decision_metrics(hits[rule], predicted[rule], positives)
         result |= {name + suffix: value for name, value in numbers.items()}
     return result | {
         "images": scores.shape[0],
@@ -121,8 +119,7 @@ def per_category(
     categories: Sequence[str] | None = None,
     threshold: float | ArrayLike = 0.0,
 ) -> list[dict[str, Any]]:
-    """One row per category: AP, AP_interpolated, precision, recall, F1 (percentages) and the counts of its
-    labels.
+    """Return one row per category: AP, AP_interpolated, precision, recall, F1 in percent, and label counts.
 
     AP, AP_interpolated, recall and F1 are nan for a category without a known positive.
     """
@@ -131,16 +128,16 @@ def per_category(
         own = labels.categories if isinstance(labels, LabelMatrix) else None
         categories = own or [str(index) for index in range(scores.shape[1])]
     if len(categories) != scores.shape[1]:
-        raise DataError(f"there are {len(categories)} category names for {scores.shape[1]} columns of scores")
+        raise DataError(f"got {len(categories)} category names for {scores.shape[1]} columns of scores")
     limit = _thresholds(threshold, scores.shape[1])
-    (hits,), (claimed,), positives = _counts(lambda block: [block >= limit], scores, values)
+    (hits,), (predicted,), positives = _counts(lambda block: [block >= limit], scores, values)
     plain, interpolated = _average_precisions(scores, values)
     columns = {
         "AP": 100 * plain,
         "AP_interpolated": 100 * interpolated,
-        "precision": 100 * _ratio(hits, claimed),
+        "precision": 100 * _ratio(hits, predicted),
         "recall": 100 * _ratio(hits, positives, undefined=np.nan),
-        "F1": np.where(positives > 0, 100 * _ratio(2 * hits, claimed + positives), np.nan),
+        "F1": np.where(positives > 0, 100 * _ratio(2 * hits, predicted + positives), np.nan),
         "positives": positives,
         "negatives": np.count_nonzero(values == ABSENT, axis=0),
         "unknown": np.count_nonzero(values == UNKNOWN, axis=0),
@@ -152,23 +149,23 @@ def per_category(
     ]
 
 
-def _average_precisions(scores: Scores, values: Labels) -> tuple[Floats, Floats]:
-    """Plain and interpolated AP of every category, each (C,), from one sort per category."""
+def _average_precisions(scores: ScoreArray, values: Labels) -> tuple[Floats, Floats]:
+    """Return the plain and interpolated AP of all categories, each (C,), with one sort per category."""
     rows, categories = scores.shape
     result = np.full((2, categories), np.nan)
-    together = min(MOST_COLUMNS, max(1, COLUMN_BUDGET // max(1, rows)))
-    for first in range(0, categories, together):
-        some = slice(first, first + together)
-        pairs = zip(_columns(scores[:, some]), _columns(values[:, some]), strict=True)
-        result[:, some] = np.array([_category_precisions(score, value) for score, value in pairs]).T
+    width = min(MOST_COLUMNS, max(1, COLUMN_BUDGET // max(1, rows)))
+    for first in range(0, categories, width):
+        columns = slice(first, first + width)
+        pairs = zip(_columns(scores[:, columns]), _columns(values[:, columns]), strict=True)
+        result[:, columns] = np.array([_category_precisions(score, value) for score, value in pairs]).T
     return result[0], result[1]
 
 
-def _category_precisions(score: Scores, value: Labels) -> tuple[float, float]:
-    """Plain and interpolated AP of one category; score and value have shape (N,).
+def _category_precisions(score: ScoreArray, value: Labels) -> tuple[float, float]:
+    """Return the plain and interpolated AP of one category; score and value have shape (N,).
 
-    Both need the precision, #positives ≥ s / #known ≥ s, at the scores s of positives only: it falls between
-    two of them. Going up from the lowest positive, the envelope is the running maximum.
+    Both need the precision, #positives ≥ s / #known ≥ s, only at the scores s of positives: between two
+    positives it only falls. Going up from the lowest positive, the envelope is the running maximum.
     """
     known = value != UNKNOWN
     if not known.all():
@@ -181,10 +178,10 @@ def _category_precisions(score: Scores, value: Labels) -> tuple[float, float]:
     return float(precision.mean()), float(np.maximum.accumulate(precision).mean())
 
 
-def _entries_below(score: Scores, present: Mask) -> Counts:
-    """For every positive, lowest score first, the number of entries with a smaller score."""
-    # sorting values is several times faster than sorting indices, which pays for searching up to n / 4
-    # positives
+def _entries_below(score: ScoreArray, present: Mask) -> Counts:
+    """Return the number of entries with a smaller score for each positive, lowest score first."""
+    # sorting values is several times faster than sorting indices; with fewer than n / 4 positives this makes
+    # up for the search
     if 4 * np.count_nonzero(present) < len(present):
         return np.searchsorted(np.sort(score), np.sort(score[present]))
     order = np.argsort(score)
@@ -192,19 +189,17 @@ def _entries_below(score: Scores, present: Mask) -> Counts:
 
 
 def _first_of_equals(ordered: NDArray[Any]) -> Counts:
-    """For every entry of a sorted array, the place of the first entry equal to it."""
-    places = np.arange(len(ordered))
+    """Return, for each entry of a sorted array, the position of the first entry equal to it."""
+    positions = np.arange(len(ordered))
     same = ordered[1:] == ordered[:-1]
     if same.any():
-        places[1:][same] = 0
-        np.maximum.accumulate(places, out=places)
-    return places
+        positions[1:][same] = 0
+        np.maximum.accumulate(positions, out=positions)
+    return positions
 
 
 def _columns(matrix: NDArray[Any]) -> NDArray[Any]:
-    """Transpose into memory, (N, C) to (C, N), a block of rows at a time: four times as fast as all rows at
-    once.
-    """
+    """Copy (N, C) to (C, N), block by block, which is four times as fast as all rows at once."""
     result = np.empty(matrix.shape[::-1], matrix.dtype)
     for rows in _blocks(len(matrix)):
         result[:, rows] = matrix[rows].T
@@ -212,15 +207,15 @@ def _columns(matrix: NDArray[Any]) -> NDArray[Any]:
 
 
 def _blocks(rows: int) -> Iterator[slice]:
-    """Cut the rows into blocks of at most ``ROWS``."""
+    """Split the rows into blocks of at most ``ROWS``."""
     return (slice(first, first + ROWS) for first in range(0, rows, ROWS))
 
 
-def _decision_metrics(hits: Counts, claimed: Counts, positives: Counts) -> dict[str, float]:
-    """OP OR OF1 CP CR CF1 in percent, from counts per category (C,) over known entries."""
-    overall_precision = float(_ratio(hits.sum(), claimed.sum()))
+def _decision_metrics(hits: Counts, predicted: Counts, positives: Counts) -> dict[str, float]:
+    """Return OP OR OF1 CP CR CF1 in percent, from counts per category (C,) over known entries."""
+    overall_precision = float(_ratio(hits.sum(), predicted.sum()))
     overall_recall = float(_ratio(hits.sum(), positives.sum()))
-    category_precision = _mean_percent(_ratio(hits, claimed), 0.0)
+    category_precision = _mean_percent(_ratio(hits, predicted), 0.0)
     category_recall = _mean_percent(_ratio(hits, positives, undefined=np.nan), 0.0)
     return {
         "OP": 100 * overall_precision,
@@ -232,42 +227,40 @@ def _decision_metrics(hits: Counts, claimed: Counts, positives: Counts) -> dict[
     }
 
 
-def _counts(decide: Decide, scores: Scores, values: Labels) -> tuple[Counts, Counts, Counts]:
-    """Count for R rules right predictions (R, C), predictions on known entries (R, C), and known positives
-    (C,).
-    """
+def _counts(decide: Decide, scores: ScoreArray, values: Labels) -> tuple[Counts, Counts, Counts]:
+    """Count hits (R, C) and predictions (R, C) of R rules on known entries, and known positives (C,)."""
     rules = len(decide(np.zeros((0, scores.shape[1]))))
-    hits, claimed = (np.zeros((rules, scores.shape[1]), np.int64) for _ in range(2))
+    hits, predicted = (np.zeros((rules, scores.shape[1]), np.int64) for _ in range(2))
     for rows in _blocks(len(scores)):
         present = values[rows] == PRESENT
         known = values[rows] != UNKNOWN
         for rule, decision in enumerate(decide(scores[rows].astype(np.float64))):
             hits[rule] += np.count_nonzero(decision & present, axis=0)
-            claimed[rule] += np.count_nonzero(decision & known, axis=0)
-    return hits, claimed, np.count_nonzero(values == PRESENT, axis=0)
+            predicted[rule] += np.count_nonzero(decision & known, axis=0)
+    return hits, predicted, np.count_nonzero(values == PRESENT, axis=0)
 
 
 def _three_rules(scores: Floats, limit: Floats) -> tuple[Mask, ...]:
-    """Decide by threshold, by threshold among the highest, and by the highest alone."""
-    predicted = scores >= limit
+    """Decide by threshold, by threshold among the three highest, and by the three highest alone."""
+    above = scores >= limit
     highest = _highest(scores, TOP)
-    return predicted, predicted & highest, highest
+    return above, above & highest, highest
 
 
 def _highest(scores: Floats, count: int) -> Mask:
-    """Mask of the ``count`` highest scores of every row; among equals the earlier category wins."""
+    """Return a mask of the ``count`` highest scores of each row; ties go to the earlier category."""
     mask = np.zeros(scores.shape, np.bool_)
     left = scores.copy()
     rows = np.arange(len(scores))
     for _ in range(min(count, scores.shape[1])):
-        place = left.argmax(axis=1)  # the first of equals
-        mask[rows, place] = True
-        left[rows, place] = -np.inf
+        column = left.argmax(axis=1)  # the first one of a tie
+        mask[rows, column] = True
+        left[rows, column] = -np.inf
     return mask
 
 
 def _ratio(numerator: ArrayLike, denominator: ArrayLike, undefined: float = 0.0) -> Floats:
-    """Divide, with ``undefined`` where the denominator is 0, and no warning."""
+    """Divide without warnings; the result is ``undefined`` where the denominator is 0."""
     top = np.asarray(numerator, np.float64)
     bottom = np.asarray(denominator, np.float64)
     result = np.full(top.shape, undefined)
@@ -276,28 +269,28 @@ def _ratio(numerator: ArrayLike, denominator: ArrayLike, undefined: float = 0.0)
 
 
 def _mean_percent(fractions: Floats, empty: float) -> float:
-    """Mean of the entries that are not nan, in percent."""
+    """Return the mean of the entries that are not nan, in percent; ``empty`` if there are none."""
     defined = fractions[~np.isnan(fractions)]
     return 100 * float(defined.mean()) if len(defined) else empty
 
 
 def _harmonic(first: float, second: float) -> float:
-    """F1 of a precision and a recall; 0/0 is 0."""
+    """Return the F1 of a precision and a recall; 0/0 is 0."""
     return 2 * first * second / (first + second) if first + second > 0 else 0.0
 
 
 def _thresholds(threshold: float | ArrayLike, categories: int) -> Floats:
-    """Check a threshold: one number or one per category."""
+    """Return a threshold as an array, after checking that it is a number or one per category."""
     array = np.asarray(threshold, np.float64)
     if array.shape not in ((), (categories,)) or np.isnan(array).any():
         raise DataError(
-            f"threshold must be one number or one per category ({categories}), got shape {array.shape}"
+            f"threshold must be a number or one per category ({categories}), got shape {array.shape}"
         )
     return array
 
 
-def _checked(scores: ArrayLike, labels: LabelMatrix | ArrayLike) -> tuple[Scores, Labels]:
-    """Scores as float32 (if they are) or float64 and labels as int8, both (N, C), or a clear error."""
+def _checked(scores: ArrayLike, labels: LabelMatrix | ArrayLike) -> tuple[ScoreArray, Labels]:
+    """Return scores as float32 (if they are) or float64 and labels as int8, both (N, C), or raise."""
     array = np.asarray(scores)
     values = labels.values if isinstance(labels, LabelMatrix) else np.asarray(labels)
     if array.ndim != 2 or array.shape != values.shape:
@@ -310,16 +303,13 @@ def _checked(scores: ArrayLike, labels: LabelMatrix | ArrayLike) -> tuple[Scores
         row, column = np.argwhere(~np.isfinite(array))[0]
         raise DataError(
             f"scores must be finite numbers, got {array[row, column]} for image {row}, category {column} "
-            f"({np.count_nonzero(~np.isfinite(array))} such entries); a training that diverged gives such scores"
+            f"({np.count_nonzero(~np.isfinite(array))} such entries); did the training diverge?"
         )
     if not all(_are_labels(values[rows]).all() for rows in _blocks(len(values))):
-        wrong = values[~_are_labels(values)][0]
-        raise DataError(
-            f"a label is 1 (present), -1 (absent) or 0 (unknown), got {wrong}; see LabelMatrix.from_codes"
-        )
+        raise DataError(not_a_label(values[~_are_labels(values)][0]))
     return array, values.astype(np.int8, copy=False)
 
 
 def _are_labels(values: NDArray[Any]) -> Mask:
-    """Mask of the entries that are one of the three labels; np.isin takes ten times as long."""
+    """Return a mask of the entries that are one of the three labels; np.isin is ten times slower."""
     return np.asarray((values == PRESENT) | (values == ABSENT) | (values == UNKNOWN))

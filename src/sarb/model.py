@@ -13,14 +13,20 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+import sarb
 from sarb.data.images import EvalTransform
+from sarb.data.words import word_vectors
 from sarb.errors import ConfigError, SarbError
 from sarb.files import read_json, write_json
+from sarb.inference.hub import push_to_hub, save_pretrained
+from sarb.labelling.calibration import Calibration
 from sarb.labels import LabelMatrix
 from sarb.networks.backbones.base import create_backbone
 from sarb.networks.base import Network
 from sarb.progress import Progress
 from sarb.registry import NETWORKS, find
+from sarb.runs.folder import ModelFolder
+from sarb.runs.lookup import find_model
 from sarb.settings import Settings, option_types
 
 if TYPE_CHECKING:
@@ -62,71 +68,65 @@ class Model:
         backbone = self.network.backbone
         return EvalTransform(self.config["image_size"], backbone.mean, backbone.std)
 
+    def calibration(self) -> Calibration:
+        """How to read its logits: the calibration in its folder, or one that changes nothing."""
+        stored = None if self.folder is None else ModelFolder(self.folder).calibration()
+        return stored or Calibration.identity(self.categories)
+
     def predict(self, images: Any, **options: Any) -> Scores:
         """See :func:`sarb.predict`."""
-        from sarb.inference.prediction import predict
-
-        return predict(self, images, **options)
+        return sarb.predict(self, images, **options)
 
     def save(self, folder: str | Path, card: str = "") -> Path:
-        """Write ``model.safetensors``, ``config.json`` and ``README.md``; the folder appears whole or not at
-        all.
-        """
+        """Write weights, configuration and model card; the folder appears whole or not at all."""
         folder = Path(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        partial = ModelFolder(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
         try:
             tensors = {
                 key: value.detach().cpu().contiguous() for key, value in self.network.state_dict().items()
             }
-            save_file(tensors, partial / "model.safetensors", metadata={"format": "pt"})
-            write_json(
-                partial / "config.json",
-                {"format": FORMAT, **self.config, "categories": list(self.categories)},
-            )
-            (partial / "README.md").write_text(card or f"# {self!r}\n", encoding="utf-8")
-            _replace_folder(partial, folder)
+            save_file(tensors, partial.weights, metadata={"format": "pt"})
+            config = {"format": FORMAT, **self.config, "categories": list(self.categories)}
+            write_json(partial.config_file, config)
+            partial.card.write_text(card or f"# {self!r}\n", encoding="utf-8")
+            _replace_folder(partial.path, folder)
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            shutil.rmtree(partial.path, ignore_errors=True)
         self.folder = folder
         return folder
 
     @classmethod
     def load(cls, folder: str | Path) -> Model:
         """Read what :meth:`save` wrote."""
-        folder = Path(folder)
-        config = read_json(folder / "config.json")
+        files = ModelFolder(folder)
+        config = read_json(files.config_file)
         categories = config.pop("categories")
         if config.pop("format") > FORMAT:
             raise SarbError(f"{folder}: written by a newer sarb; please upgrade")
         network = build_network(len(categories), **{**config, "weights": None})
         try:
-            network.load_state_dict(load_file(folder / "model.safetensors"))
+            network.load_state_dict(load_file(files.weights))
         except (RuntimeError, SafetensorError, OSError) as error:
+            reason = str(error).splitlines()[0]
             raise SarbError(
-                f"{folder / 'model.safetensors'}: does not fit its config.json: {str(error).splitlines()[0]}"
+                f"{files.weights}: does not fit its {files.config_file.name}: {reason}"
             ) from error
         model = cls(network.eval(), categories, config)
-        model.folder = folder
+        model.folder = files.path
         return model
 
     def save_pretrained(self, folder: str | Path, **options: Any) -> Path:
         """See :func:`sarb.inference.hub.save_pretrained`."""
-        from sarb.inference.hub import save_pretrained
-
         return save_pretrained(self, folder, **options)
 
     @classmethod
     def from_pretrained(cls, name: str | Path) -> Model:
-        """Load a model folder, a run folder, or ``owner/name`` from the Hugging Face hub:
-        :func:`load_model`.
-        """
+        """See :func:`load_model`."""
         return load_model(name)
 
     def push_to_hub(self, repo: str, **options: Any) -> str:
         """See :func:`sarb.inference.hub.push_to_hub`."""
-        from sarb.inference.hub import push_to_hub
-
         return push_to_hub(self, repo, **options)
 
 
@@ -172,8 +172,6 @@ def new_model(labels: LabelMatrix, settings: Settings, talk: Progress) -> Model:
     if settings.words is not None and "word_dim" not in option_types("network", settings.network):
         talk.say(f"network {settings.network} uses no word vectors: {settings.words} is not read")
     elif settings.words is not None:
-        from sarb.data.words import word_vectors
-
         vectors, found = word_vectors(settings.words, labels.categories)
         if not found.all():
             missing = [name for name, known in zip(labels.categories, found, strict=True) if not known]
@@ -201,20 +199,7 @@ def load_model(path: str | Path) -> Model:
 
     >>> load_model("no/such/run")  # doctest: +SKIP
     """
-    from sarb.inference.hub import download, hub_id, missing
-
-    name = path
-    path = Path(path)
-    if not path.exists():
-        if not hub_id(name):
-            raise missing(path)
-        path = download(name)
-    for folder in (path, path / "model"):
-        if (folder / "model.safetensors").is_file() and (folder / "config.json").is_file():
-            return Model.load(folder)
-    raise SarbError(
-        f"{name}: not a run or model folder (expected model/model.safetensors or model.safetensors with config.json)"
-    )
+    return Model.load(find_model(path).model.path)
 
 
 def start_from(model: Model, other: Model) -> str:

@@ -1,4 +1,4 @@
-"""Talk goes to stderr: a progress bar with time left on a terminal, plain lines otherwise."""
+"""Progress messages on stderr: a progress bar on a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 
 class Progress:
-    """Says what is going on.
+    """Prints progress messages.
 
     Args:
-        enabled: False says nothing at all (library use).
+        enabled: False prints nothing, for use as a library.
     """
 
     def __init__(self, enabled: bool = True) -> None:
@@ -21,7 +21,7 @@ class Progress:
 
     @classmethod
     def of(cls, given: bool | Progress) -> Progress:
-        """One that is there already, or a new one."""
+        """Return ``given`` if it is a Progress, else a new one, enabled if ``given`` is true."""
         return given if isinstance(given, cls) else cls(bool(given))
 
     def say(self, line: str) -> None:
@@ -30,16 +30,14 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
     def once(self, line: str) -> None:
-        """Print a line that need not be said again."""
+        """Print a line the first time only."""
         if line not in self._said:
             self._said.add(line)
             self.say(line)
 
     @contextmanager
     def bar(self, description: str, total: int | None) -> Iterator[Callable[[int], None]]:
-        """Yield ``advance(count)``; draws a bar on a terminal, with the time left where the total is
-        known.
-        """
+        """Yield ``advance(count)``; on a terminal show a bar, with the time left if ``total`` is known."""
         if not self.terminal:
             yield lambda count: None
             return

@@ -1,4 +1,4 @@
-"""ROWS: the rows of the paper's tables and ablations, by the names they have there."""
+"""ROWS: the rows of the paper's tables and ablations, by their names in the paper."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Row:
-    """A row is network × method with options; data set, known share and seed make it a run."""
+    """Network, method and their options; with a data set, a known share and a seed they define a run."""
 
     network: str
     method: str
@@ -30,7 +30,7 @@ ROWS: dict[str, Row] = {
     ),
     "IP-Mixup": Row("ssgrl", "ip_mixup"),
     "FM-Mixup": Row("ssgrl", "fm_mixup"),
-    "Pooled": Row("pooled", "partial_bce"),  # not in the paper: the floor under all rows, see reproduce
+    "Pooled": Row("pooled", "partial_bce"),  # not in the paper: the simplest baseline, see reproduce
     "Ours": Row("ssgrl", "sarb"),
     "Ours w/ SD": Row("ssgrl", "sarb", {"csrl": "sd"}),
     "Ours w/ SAM": Row("ssgrl", "sarb", {"csrl": "sam"}),

@@ -1,4 +1,4 @@
-"""Scores: what a model says about every image and category. Needs no torch."""
+"""Scores: the predictions of a model for every image and category. Works without torch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Scores:
     Args:
         logits: (N, C); stored as float32 and read-only. Probability 0.5 is logit 0.
         categories: C distinct names.
-        paths: N image paths as the user wrote them; generated ``"0"``, ``"1"`` … when left out.
+        paths: N image paths as the user wrote them; ``"0"``, ``"1"`` … by default.
+        skipped: (path, reason) of images that could not be read and so have no row here.
 
     >>> Scores([[0.0, 2.0]], ["cat", "dog"], ["a.jpg"]).top(1)
     [[('dog', 0.8807970779778823)]]
@@ -32,22 +33,27 @@ class Scores:
     logits: NDArray[np.float32]
     categories: tuple[str, ...]
     paths: tuple[str, ...] = field(default=())
+    skipped: tuple[tuple[str, str], ...] = field(default=())
 
     def __init__(
-        self, logits: ArrayLike, categories: Sequence[str], paths: Sequence[str | Path] | None = None
+        self,
+        logits: ArrayLike,
+        categories: Sequence[str],
+        paths: Sequence[str | Path] | None = None,
+        skipped: Sequence[tuple[str, str]] = (),
     ) -> None:
         array = np.asarray(logits, np.float32).view()
-        names, places = checked_names("scores", array, categories, paths)
+        names, file_names = checked_names("scores", array, categories, paths)
         array.setflags(write=False)
         object.__setattr__(self, "logits", array)
         object.__setattr__(self, "categories", names)
-        object.__setattr__(self, "paths", places)
+        object.__setattr__(self, "paths", file_names)
+        object.__setattr__(self, "skipped", tuple(skipped))
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
-        """(N, C) sigmoid(logits) = 1 / (1 + exp(−x)); exp sees only negative numbers, so nothing
-        overflows.
-        """
+        """(N, C) sigmoid(logits) = 1 / (1 + exp(−x))."""
+        # exp of negative numbers only, so nothing overflows
         decay = np.exp(-np.abs(self.logits.astype(np.float64)))
         return np.where(self.logits >= 0, 1 / (1 + decay), decay / (1 + decay))
 
@@ -79,7 +85,7 @@ class Scores:
         return Scores(self.logits[rows], self.categories, [self.paths[row] for row in rows])
 
     def top(self, k: int) -> list[list[tuple[str, float]]]:
-        """Per image the ``k`` most probable categories as ``(name, probability)``, most probable first."""
+        """Return the ``k`` most probable categories of each image as ``(name, probability)``, best first."""
         if k < 1:
             raise DataError(f"top k must be at least 1, got {k}")
         order = np.argsort(-self.logits, axis=1, kind="stable")[:, :k]
@@ -92,17 +98,18 @@ class Scores:
     def to_csv(
         self, path: str | Path | None = None, top_k: int | None = None, threshold: float | None = None
     ) -> str:
-        """Return the table as CSV text, and write it to ``path`` if given.
+        """Return the probabilities as CSV text, and write it to ``path`` if given.
 
-        Wide by default: ``file_name`` and one column of probabilities per category. With ``top_k`` and/or
-        ``threshold`` (a probability) long: ``file_name,label,probability``, only the labels that pass.
+        By default the table is wide: ``file_name`` and one column per category. With ``top_k`` or
+        ``threshold`` (a probability) it is long: ``file_name,label,probability``, one row per label that
+        passes both.
         """
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
         if top_k is None and threshold is None:
             writer.writerow(["file_name", *self.categories])
-            for place, row in zip(self.paths, self.probabilities, strict=True):
-                writer.writerow([place, *(f"{value:.6g}" for value in row)])
+            for file_name, row in zip(self.paths, self.probabilities, strict=True):
+                writer.writerow([file_name, *(f"{value:.6g}" for value in row)])
         else:
             writer.writerow(["file_name", "label", "probability"])
             writer.writerows(self._passing(top_k, threshold))
@@ -112,20 +119,20 @@ class Scores:
         return buffer.getvalue()
 
     def _passing(self, top_k: int | None, threshold: float | None) -> list[tuple[str, str, str]]:
-        """Rows of the long form."""
+        """Return the rows of the long table."""
         if threshold is not None and not 0 <= threshold <= 1:
-            raise DataError(f"threshold is a probability between 0 and 1, got {threshold}")
+            raise DataError(f"threshold must be a probability between 0 and 1, got {threshold}")
         least = 0.0 if threshold is None else threshold
         ranked = self.top(max(1, len(self.categories)) if top_k is None else top_k)
         return [
-            (place, name, f"{value:.6g}")
-            for place, row in zip(self.paths, ranked, strict=True)
+            (file_name, name, f"{value:.6g}")
+            for file_name, row in zip(self.paths, ranked, strict=True)
             for name, value in row
             if value >= least
         ]
 
     def save(self, path: str | Path) -> None:
-        """Write an ``.npz`` that needs no pickle to read."""
+        """Write an ``.npz`` file that can be read without pickle."""
         with atomic_write(path, "wb") as file:
             np.savez_compressed(
                 file, logits=self.logits, categories=np.array(self.categories), paths=np.array(self.paths)

@@ -1,63 +1,42 @@
-"""Settings of a run: recipe, then what was said on the command line or in Python, checked all at once."""
+"""Settings of a run: a recipe, overridden by the command line or Python arguments, all checked together."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from sarb.errors import ConfigError, did_you_mean, unknown_name
+from sarb.options import AtLeast, bare, check, hints_of, plain_number
 from sarb.registry import BACKBONES, METHODS, NETWORKS, find
 
 RECIPES = Path(__file__).parent / "recipes"
 #: part of the learning rate for what a method itself owns, α and β; a network names the other parts
 METHOD_PART = "blend"
+#: a recipe by name or file, its content (an empty one sets nothing), or None for the recipe of this machine
+Recipe = str | Path | Mapping[str, Any] | None
 SECTIONS = ("train", "method", "network", "backbone", "lr", "data")
-CHOICES: dict[str, tuple[str, ...]] = {
-    "optimizer": ("adam", "adamw"),
-    "schedule": ("constant", "step", "cosine", "linear"),
-    "precision": ("no", "fp16", "bf16"),
-    "device": ("auto", "cpu"),
-    "graph_counts": ("known", "plain"),
-}
-AT_LEAST: dict[str, float] = {
-    "epochs": 1,
-    "min_steps": 0,
-    "batch_size": 1,
-    "image_size": 32,
-    "lr": 0,
-    "weight_decay": 0,
-    "warmup": 0,
-    "clip": 0,
-    "workers": 0,
-    "cache_views": 0,
-    "graph_smoothing": 0,
-    "patience": 1,
-}
-#: how many times ``epochs`` a small data set may get to reach ``min_steps``
+#: a small data set is trained for at most this many times ``epochs`` to reach ``min_steps``
 MOST_GROWTH = 20
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All that decides a run besides its data. The defaults are the paper's.
+    """Everything that determines a run, apart from its data. The defaults are the paper's.
 
     Attributes:
-        min_steps: train more epochs than ``epochs``, up to 20 times, where the images are too few for this
-            many steps.
-        lr_scale: factor of the learning rate per part, see :attr:`sarb.networks.Network.parts`.
-        warmup: epochs in which the learning rate grows from 0.
-        clip: largest gradient norm, 0 for none.
-        cache: use the feature cache; None uses it on a CPU whenever nothing speaks against it.
-        cache_views: V augmented views of each training image in the feature cache, and train on them; 0 for
-            none.
-        augment: the paper's crops and flips.
-        flip: mirror cached maps at random; nearly, but not quite, what the network makes of mirrored images.
+        min_steps: least number of optimiser steps; a small data set is trained for up to 20 times ``epochs``.
+        lr_scale: learning-rate factor of each part of the model, see :attr:`sarb.networks.Network.parts`.
+        warmup: number of epochs over which the learning rate rises from 0.
+        clip: maximum gradient norm; 0 turns clipping off.
+        cache: use the feature cache; None means on a CPU, if the other settings allow it.
+        cache_views: train on this many cached augmented views of each image; 0 caches no augmented view.
+        augment: random crops and flips, as in the paper.
+        flip: mirror cached maps at random; close to, but not the same as, the maps of mirrored images.
         graph_smoothing: κ of the co-occurrence graph.
         precision: ``no`` (fp32), ``fp16`` or ``bf16`` (GPUs only).
     """
@@ -65,46 +44,44 @@ class Settings:
     method: str = "sarb"
     network: str = "ssgrl"
     backbone: str = "efficientnet_lite0"
-    epochs: int = 20
-    min_steps: int = 0
-    batch_size: int = 16
-    lr: float = 1e-5
-    image_size: int = 448
+    epochs: Annotated[int, AtLeast(1)] = 20
+    min_steps: Annotated[int, AtLeast(0)] = 0
+    batch_size: Annotated[int, AtLeast(1)] = 16
+    lr: Annotated[float, AtLeast(0)] = 1e-5
+    image_size: Annotated[int, AtLeast(32)] = 448
     seed: int = 0
-    optimizer: str = "adam"
-    weight_decay: float = 5e-4
-    schedule: str = "step"
-    warmup: float = 0.0
-    clip: float = 0.0
-    patience: int | None = None
+    optimizer: Literal["adam", "adamw"] = "adam"
+    weight_decay: Annotated[float, AtLeast(0)] = 5e-4
+    schedule: Literal["constant", "step", "cosine", "linear"] = "step"
+    warmup: Annotated[float, AtLeast(0)] = 0.0
+    clip: Annotated[float, AtLeast(0)] = 0.0
+    patience: Annotated[int, AtLeast(1)] | None = None
     words: str | None = None
     cache: bool | None = None
-    cache_views: int = 0
+    cache_views: Annotated[int, AtLeast(0)] = 0
     augment: bool = True
     flip: bool = False
-    workers: int = 0
-    precision: str = "no"
-    device: str = "auto"
-    graph_smoothing: float = 1.0
-    graph_counts: str = "known"
+    workers: Annotated[int, AtLeast(0)] = 0
+    precision: Literal["no", "fp16", "bf16"] = "no"
+    device: Literal["auto", "cpu"] = "auto"
+    graph_smoothing: Annotated[float, AtLeast(0)] = 1.0
+    graph_counts: Literal["known", "plain"] = "known"
     lr_scale: dict[str, float] = field(default_factory=dict)
     method_options: dict[str, Any] = field(default_factory=dict)
     network_options: dict[str, Any] = field(default_factory=dict)
     backbone_options: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """All settings, ready for JSON."""
+        """Return all settings as a dict that can be written as JSON."""
         return dataclasses.asdict(self)
 
     def grown(self, steps: int) -> Settings:
-        """The same with the epochs, of ``steps`` steps each, that ``min_steps`` needs, as far as they may
-        grow.
-        """
+        """Return a copy with enough epochs of ``steps`` steps each for ``min_steps``, within the limit."""
         wanted = -(-self.min_steps // max(1, steps))
         return dataclasses.replace(self, epochs=max(self.epochs, min(wanted, MOST_GROWTH * self.epochs)))
 
     def network_config(self) -> dict[str, Any]:
-        """What is needed to build the network again; where its first weights came from is not."""
+        """Return what is needed to rebuild the network, without the file its first weights came from."""
         backbone = {key: value for key, value in self.backbone_options.items() if key != "weights"}
         return {
             "network": self.network,
@@ -115,10 +92,10 @@ class Settings:
         }
 
 
-def read_recipe(recipe: str | Path | None) -> dict[str, dict[str, Any]]:
-    """Read a recipe by name or file; None is the one for this machine (``small`` without a GPU, else
-    ``gpu``).
-    """
+def read_recipe(recipe: Recipe) -> dict[str, Any]:
+    """Read a recipe by name or file; None means ``gpu`` on a machine with a GPU, ``small`` otherwise."""
+    if isinstance(recipe, Mapping):
+        return dict(recipe)
     if recipe is None:
         recipe = "gpu" if _has_gpu() else "small"
     file = Path(recipe)
@@ -132,7 +109,7 @@ def read_recipe(recipe: str | Path | None) -> dict[str, dict[str, Any]]:
         if not file.is_file():
             raise ConfigError([unknown_name("recipe", str(recipe), recipe_names())])
     if not file.is_file():
-        raise ConfigError([f"{file}: no such recipe file. Built in: {', '.join(recipe_names())}"])
+        raise ConfigError([f"{file}: no such recipe file. Built-in recipes: {', '.join(recipe_names())}"])
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -149,7 +126,7 @@ def read_recipe(recipe: str | Path | None) -> dict[str, dict[str, Any]]:
 
 
 def recipe_names() -> list[str]:
-    """Names of the built-in recipes."""
+    """Return the names of the built-in recipes."""
     return sorted(file.stem for file in RECIPES.glob("*.toml"))
 
 
@@ -160,22 +137,29 @@ def _has_gpu() -> bool:
 
 
 def section(content: Mapping[str, Any], name: str, chosen: str, owner: str | None = None) -> dict[str, Any]:
-    """Values of ``[name]`` for ``chosen``: plain ones if the recipe chose the same, then
-    ``[name.chosen]``.
+    """Return the values of the table ``[name]`` of a recipe that apply to ``chosen``.
+
+    Args:
+        content: the recipe.
+        name: the table, such as ``method``.
+        chosen: the method, network or backbone of this run; ``[name.chosen]`` overrides ``[name]``.
+        owner: what the values directly in ``[name]`` belong to; None means that they always apply.
     """
     table = content.get(name, {})
-    plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
+    direct = {key: value for key, value in table.items() if not isinstance(value, dict)}
     own = table.get(chosen, {})
-    return {**(plain if owner in (None, chosen) else {}), **(own if isinstance(own, dict) else {})}
+    return {**(direct if owner in (None, chosen) else {}), **(own if isinstance(own, dict) else {})}
 
 
-def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
-    """Merge a recipe with what was given (None means: not said), check everything, raise all errors at
-    once.
+def resolve(recipe: Recipe = None, **given: Any) -> Settings:
+    """Merge a recipe with the given settings and check everything; None means that a setting is not given.
+
+    Raises:
+        ConfigError: wrong settings or options, all reported at once.
     """
     content = read_recipe(recipe)
     train = {key: value for key, value in content.get("train", {}).items() if not isinstance(value, dict)}
-    given = {key: value for key, value in given.items() if value is not None}
+    given = {key: plain_number(value) for key, value in given.items() if value is not None}
     names = {
         key: str(given.get(key, train.get(key, getattr(Settings, key))))
         for key in ("method", "network", "backbone")
@@ -183,7 +167,7 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
     options: dict[str, Any] = {
         f"{key}_options": {
             **section(content, key, names[key], train.get(key)),
-            **given.pop(f"{key}_options", {}),
+            **{option: plain_number(value) for option, value in given.pop(f"{key}_options", {}).items()},
         }
         for key in names
     }
@@ -195,7 +179,7 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
         **names,
     }
     if "epochs" in given:
-        values["min_steps"] = given.get("min_steps", 0)  # a number of epochs that was asked for is kept
+        values["min_steps"] = given.get("min_steps", 0)  # an explicit number of epochs is not extended
     if values.get("words") is not None:
         values["words"] = str(values["words"])
     problems = (
@@ -206,13 +190,13 @@ def resolve(recipe: str | Path | None = None, **given: Any) -> Settings:
     )
     if problems:
         raise ConfigError(problems)
-    floats = {f.name for f in dataclasses.fields(Settings) if f.type == "float"}
+    floats = {name for name, hint in hints_of(Settings).items() if bare(hint) is float}
     values = {key: float(value) if key in floats else value for key, value in values.items()}
     return Settings(**values, **options)
 
 
 def _check_tables(content: Mapping[str, Any]) -> list[str]:
-    """Sub-tables such as ``[method.sarb]`` must name something that exists, and be tables."""
+    """Check that sub-tables such as ``[method.sarb]`` are tables and name something that exists."""
     owners = {
         "train": NETWORKS,
         "lr": NETWORKS,
@@ -250,71 +234,45 @@ def _parts(network: str) -> set[str]:
 
 
 def _check_values(values: Mapping[str, Any]) -> list[str]:
-    """Unknown names, wrong types, values outside their range."""
-    kinds = {f.name: str(f.type) for f in dataclasses.fields(Settings) if not f.name.endswith("_options")}
-    problems = []
-    for key, value in values.items():
-        if key not in kinds:
-            problems.append(f"unknown setting '{key}'.{did_you_mean(key, kinds)}")
-        elif not _fits(value, kinds[key]):
-            problems.append(f"{key} must be {kinds[key]}, got {value!r}")
-        elif key in CHOICES and value not in CHOICES[key]:
-            problems.append(unknown_name(key, str(value), CHOICES[key]))
-        elif isinstance(value, float) and not math.isfinite(value):
-            problems.append(f"{key} must be finite, got {value}")
-        elif key in AT_LEAST and value < AT_LEAST[key]:
-            problems.append(f"{key} must be at least {AT_LEAST[key]:g}, got {value}")
-    return problems
-
-
-def _fits(value: Any, kind: str) -> bool:
-    names = kind.split(" | ")
-    if value is None or "Any" in names:
-        return "None" in names or "Any" in names
-    if isinstance(value, Path):
-        return "str" in names
-    if isinstance(value, bool):
-        return "bool" in names
-    if isinstance(value, int):
-        return "int" in names or "float" in names
-    return type(value).__name__ in names
+    """Check for unknown names, wrong types and values out of range."""
+    hints = {name: hint for name, hint in hints_of(Settings).items() if not name.endswith("_options")}
+    return check(values, hints, unknown=lambda name: f"unknown setting '{name}'.{did_you_mean(name, hints)}")
 
 
 def _check_names(names: Mapping[str, str], options: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Unknown method, network or backbone, options they do not have, and values of the wrong type."""
+    """Check the names of method, network and backbone, and their options."""
     registries = {"method": METHODS, "network": NETWORKS, "backbone": BACKBONES}
     problems = []
     for key, registry in registries.items():
         if names[key] not in registry:
             problems.append(unknown_name(key, names[key], registry))
-            continue
-        kinds = option_types(key, names[key])
-        for option, value in options[f"{key}_options"].items():
-            if option not in kinds:
-                problems.append(unknown_name(f"{key} option of {names[key]}:", option, kinds))
-            elif not _fits(value, kinds[option]):
-                problems.append(f"{key}.{option} must be {kinds[option]}, got {value!r}")
+        else:
+            problems += _check_options(key, names[key], options[f"{key}_options"])
     return problems
 
 
-def option_types(kind: str, name: str) -> dict[str, str]:
-    """Keyword options of a method, network or backbone with the types they are annotated with."""
-    if kind == "backbone":
-        return {"weights": "str | None", "train_stages": "int | None", "frozen_norms": "bool"}
-    made = find(kind, METHODS if kind == "method" else NETWORKS, name)
-    parameters = inspect.signature(made).parameters.values()
-    return {p.name: _spelled(p.annotation) for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+def _check_options(kind: str, name: str, options: Mapping[str, Any]) -> list[str]:
+    hints = option_types(kind, name)
+    return check(
+        options,
+        hints,
+        unknown=lambda option: unknown_name(f"{kind} option of {name}:", option, hints),
+        label=lambda option: f"{kind}.{option}",
+    )
 
 
-def _spelled(annotation: Any) -> str:
-    """An annotation as it was written; ``Any`` where there is none."""
-    if annotation is inspect.Parameter.empty:
-        return "Any"
-    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+def option_types(kind: str, name: str) -> dict[str, Any]:
+    """Return the keyword options of a method, network or backbone with their type hints."""
+    if kind != "backbone":
+        return hints_of(find(kind, METHODS if kind == "method" else NETWORKS, name), keyword_only=True)
+    from sarb.networks.backbones.base import create_backbone  # imports torch
+
+    shared = {option: hint for option, hint in hints_of(create_backbone).items() if option != "name"}
+    return {**shared, **hints_of(find(kind, BACKBONES, name), keyword_only=True)}
 
 
 def parse_assignment(text: str) -> tuple[str, str, Any]:
-    """``"method.alpha=0.3"`` -> ("method", "alpha", 0.3); without a section it belongs to ``train``."""
+    """``"method.alpha=0.3"`` -> ("method", "alpha", 0.3); the section is ``train`` if none is given."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ConfigError([f"--set {text}: expected name=value, e.g. --set method.alpha=0.3"])

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 import zlib
 
 import numpy as np
@@ -11,6 +10,8 @@ import pytest
 
 from sarb.batches import cache_files
 from sarb.batches.cache_files import cache_note, checksum, only_builder, open_features, put_in_place
+from tests.documentation.tools import ROOT
+from tests.waiting import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -125,16 +126,18 @@ def test_what_a_killed_process_has_left_is_taken_over(tmp_path, said):
 
 
 BUILDER = """
-import sys, time
+import sys
 from pathlib import Path
 from sarb.batches.cache_files import only_builder
+from tests.waiting import wait_until
 file, trace = Path(sys.argv[1]), Path(sys.argv[2])
 def say(line):
     with trace.open("a") as out: out.write("waits\\n")
 with only_builder(file, say) as partial:
     if not file.exists():
         with trace.open("a") as out: out.write("begin\\n")
-        time.sleep(float(sys.argv[3]))
+        # builds until so many processes have said that they wait for it
+        wait_until(lambda: trace.read_text().count("waits") >= int(sys.argv[3]), "others wait")
         partial.write_bytes(b"x" * 1000)
         with trace.open("a") as out: out.write("end\\n")
         if sys.argv[4] == "finish":
@@ -143,15 +146,15 @@ with only_builder(file, say) as partial:
 
 
 def _start(*words):
-    return subprocess.Popen([sys.executable, "-c", BUILDER, *map(str, words)])
+    return subprocess.Popen([sys.executable, "-c", BUILDER, *map(str, words)], cwd=ROOT)
 
 
 @pytest.mark.parametrize("end", ["finish", "fail"])
 def test_processes_build_one_after_the_other(tmp_path, end):
     file, trace = tmp_path / "cache" / "key.npy", tmp_path / "trace"
     file.parent.mkdir()
-    processes = [_start(file, trace, 0.2, end) for _ in range(4)]
-    assert [process.wait(60) for process in processes] == [0] * 4
+    processes = [_start(file, trace, 3, end) for _ in range(4)]
+    assert [process.wait(PATIENCE) for process in processes] == [0] * 4
     steps = [line for line in trace.read_text().split() if line != "waits"]
     assert steps == ["begin", "end"] * (1 if end == "finish" else 4)
     assert [path.name for path in file.parent.iterdir()] == (["key.npy"] if end == "finish" else [])
@@ -159,17 +162,14 @@ def test_processes_build_one_after_the_other(tmp_path, end):
 
 def test_a_killed_builder_leaves_nothing_that_is_used_and_no_lock(tmp_path):
     file, trace = tmp_path / "key.npy", tmp_path / "trace"
-    killed = _start(file, trace, 60, "finish")
-    while not trace.exists():
-        assert killed.poll() is None
-        time.sleep(0.02)
+    killed = _start(file, trace, 99, "finish")
+    wait_until(lambda: trace.exists() or killed.poll() is not None, "the first process builds")
     waiting = _start(file, trace, 0, "finish")
-    while "waits" not in trace.read_text():
-        assert waiting.poll() is None
-        time.sleep(0.02)
+    wait_until(lambda: "waits" in trace.read_text() or waiting.poll() is not None, "the second one waits")
+    assert (killed.poll(), waiting.poll()) == (None, None)
     killed.kill()
     killed.wait()
-    assert waiting.wait(60) == 0
+    assert waiting.wait(PATIENCE) == 0
     assert trace.read_text().split() == ["begin", "waits", "begin", "end"] and file.stat().st_size == 1000
 
 

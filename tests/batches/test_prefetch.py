@@ -1,10 +1,12 @@
 """Decoding ahead in threads."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from sarb.batches.prefetch import AHEAD, Ahead, cores
+from tests.waiting import PATIENCE
 
 KEYS = [[0, 1, 2], [3], [], [4, 5], [6, 7], [8], [9]]
 
@@ -29,7 +31,7 @@ def test_order_does_not_depend_on_who_is_done_first():
         if key == 1:
             second.set()
         elif key == 0:
-            assert second.wait(10), "both at once"
+            assert second.wait(PATIENCE), "both at once"
         return key
 
     assert list(Ahead(load, join, [[0], [1]], 2)) == [[(0, 0)], [(1, 1)]]
@@ -50,7 +52,7 @@ def test_it_works_ahead_but_not_further_than_it_may():
     for position in range(1, 20 - AHEAD):
         next(walk)
         assert len(drawn) == position + AHEAD
-    assert reached.wait(10), "the next ones are loaded while this one is in use"
+    assert reached.wait(PATIENCE), "the next ones are loaded while this one is in use"
     assert len(list(walk)) == AHEAD + 1 and len(drawn) == 20
 
 
@@ -69,17 +71,27 @@ def test_an_exception_of_a_thread_is_raised_at_its_place():
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_leaving_early_drops_what_is_waiting_and_ends_the_threads(error):
-    gate, loaded = threading.Event(), []
+def test_leaving_early_drops_what_is_waiting_and_ends_the_threads(error, monkeypatch):
+    gate = threading.Event()
+    loaded = []
+
+    class Pool(ThreadPoolExecutor):
+        """Lets the item in work end only when the others have been dropped."""
+
+        def shutdown(self, wait=True, *, cancel_futures=False):
+            super().shutdown(wait=False, cancel_futures=cancel_futures)
+            gate.set()
+            super().shutdown(wait=wait)
+
+    monkeypatch.setattr("sarb.batches.prefetch.ThreadPoolExecutor", Pool)
 
     def load(key):
         if key:
-            gate.wait(10)
+            gate.wait(PATIENCE)
         loaded.append(key)
 
     walk = iter(Ahead(load, join, [[0], list(range(1, 50))], 1))
     next(walk)
-    threading.Timer(0.05, gate.set).start()
     with pytest.raises(error):
         walk.throw(error)
     assert len(loaded) <= 2, "only the item in work was finished"

@@ -82,11 +82,11 @@ def test_views_of_every_epoch_are_live_augmentation_in_another_order(squares_dat
 
 def test_a_resumed_run_with_views_equals_an_undisturbed_one(squares_data, tmp_path, monkeypatch):
     whole = fit(squares_data.train, out=tmp_path / "whole")
-    from sarb.training.loop import _Training
+    from sarb.training.loop import Training
 
-    epoch = _Training._epoch
+    epoch = Training._epoch
     with monkeypatch.context() as patch:
-        patch.setattr(_Training, "_epoch", lambda self, number: epoch(self, number) if number < 2 else 1 / 0)
+        patch.setattr(Training, "_epoch", lambda self, number: epoch(self, number) if number < 2 else 1 / 0)
         with pytest.raises(ZeroDivisionError):
             fit(squares_data.train, out=tmp_path / "run")
     assert same(whole, fit(squares_data.train, out=tmp_path / "run", resume=True))

@@ -15,6 +15,7 @@ from sarb.data.images import EvalTransform, TrainTransform, decode
 from sarb.errors import SarbError
 from sarb.networks import create_backbone
 from tests.batches.test_features import Talk
+from tests.waiting import PATIENCE
 
 PLAIN, AUGMENT = EvalTransform(32), TrainTransform(32)
 MAP = 2 * 32 * 4 * 4  # bytes of one image in fp16: 32 channels of 4×4
@@ -196,7 +197,7 @@ print(*(int(view.activations.view(np.uint16).astype(int).sum()) for view in cach
 def test_two_processes_build_the_same_cache(backbone, squares, dataset, cache):
     command = [sys.executable, "-c", BUILD, str(squares / "labels.csv")]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    one, other = (process.communicate(timeout=120)[0] for process in processes)
+    one, other = (process.communicate(timeout=PATIENCE)[0] for process in processes)
     talk = Talk()
     found = cached_views(backbone, wanted(dataset, 2), progress=talk)
     sums = [int(view.activations.view(np.uint16).astype(int).sum()) for view in found]

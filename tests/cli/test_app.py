@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from PIL import Image
 
 import sarb
 from sarb.cli.app import main
+from tests.waiting import PATIENCE, wait_until
 
 TRAIN = [
     "--backbone",
@@ -236,12 +236,12 @@ def test_several_mistakes_are_reported_together(
 def test_a_bug_of_ours_exits_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import sarb.workflows.session
+    import sarb.workflows.listing
 
     def broken(what: str) -> dict[str, str]:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(sarb.workflows.session, "listing", broken)
+    monkeypatch.setattr(sarb.workflows.listing, "listing", broken)
     assert run(monkeypatch, "list", "rows") == 1
     assert "a bug of ours" in capsys.readouterr().err
 
@@ -338,12 +338,12 @@ def test_the_recorded_command_repeats_the_run(
 def test_ctrl_c_exits_with_130_and_says_what_is_saved(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import sarb.workflows.session
+    import sarb.workflows.listing
 
     def interrupted(what: str) -> dict[str, str]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sarb.workflows.session, "listing", interrupted)
+    monkeypatch.setattr(sarb.workflows.listing, "listing", interrupted)
     assert run(monkeypatch, "list", "rows") == 130
     assert "interrupted; the last finished epoch is saved" in capsys.readouterr().err
 
@@ -352,7 +352,7 @@ def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Pat
     command = [
         sys.executable,
         "-m",
-        "sarb.cli.app",
+        "sarb.cli",
         "train",
         "--data",
         str(squares / "labels.csv"),
@@ -368,16 +368,11 @@ def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Pat
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     )
-    deadline = time.monotonic() + 120
-    while (
-        not (tmp_path / "run" / "checkpoint").exists()
-        and time.monotonic() < deadline
-        and process.poll() is None
-    ):
-        time.sleep(0.1)
+    checkpoint = tmp_path / "run" / "checkpoint" / "state.safetensors"
+    wait_until(lambda: checkpoint.exists() or process.poll() is not None, "an epoch is saved")
     process.send_signal(signal.SIGTERM)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 143, error
     assert "saved" in error
-    assert (tmp_path / "run" / "checkpoint" / "state.safetensors").is_file()
+    assert checkpoint.is_file()
     assert not [path for path in (tmp_path / "run").rglob("*") if path.name.startswith(".")]

@@ -240,7 +240,7 @@ class TestTrained:
         import sarb.training.loop as loop
 
         whole = self.fit(squares_data, network, method, tmp_path / "whole", valid=0.2)
-        original = loop._Training._epoch
+        original = loop.Training._epoch
 
         def stop_at_two(self: Any, epoch: int) -> dict[str, Any]:
             if epoch == 2:
@@ -248,7 +248,7 @@ class TestTrained:
             return original(self, epoch)
 
         with monkeypatch.context() as patch:
-            patch.setattr(loop._Training, "_epoch", stop_at_two)
+            patch.setattr(loop.Training, "_epoch", stop_at_two)
             with pytest.raises(KeyboardInterrupt):
                 self.fit(squares_data, network, method, tmp_path / "cut", valid=0.2)
         resumed = self.fit(squares_data, network, method, tmp_path / "cut", valid=0.2, resume=True)

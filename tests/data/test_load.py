@@ -118,11 +118,11 @@ def test_wrong_options_are_reported_together(readers, tmp_path):
 def test_sources_without_a_place(readers):
     assert load("plain", number="4") == 4
     assert load("nothing") == "nothing"
-    with pytest.raises(DataError, match="source 'plain' takes no place, got 'x'"):
+    with pytest.raises(DataError, match="source 'plain' takes no path, got 'x'"):
         load("plain:x")
-    with pytest.raises(DataError, match="source 'coco' needs a place: coco:DIR"):
+    with pytest.raises(DataError, match="source 'coco' needs a path: coco:DIR"):
         load("coco")
-    with pytest.raises(DataError, match="source 'table' needs a place: table:FILE"):
+    with pytest.raises(DataError, match="source 'table' needs a path: table:FILE"):
         load("table:")
 
 

@@ -8,7 +8,7 @@ from PIL import Image
 
 import sarb
 from sarb.settings import resolve
-from sarb.workflows.session import merge_options
+from sarb.workflows.training import merge_options
 from tests.documentation.tools import ROOT, blocks, commands, hurry, parse, run
 
 README = ROOT / "README.md"

@@ -130,7 +130,7 @@ def test_pictures_are_small_and_used(picture):
 @pytest.fixture
 def site(tmp_path):
     if any(importlib.util.find_spec(name) is None for name in ("zensical", "mkdocstrings", "l2m4m")):
-        pytest.skip("needs the extra [docs]")
+        pytest.skip("needs the extra [docs]: pip install 'sarb[docs]'")
     folder = tmp_path
     shutil.copytree(DOCS, folder / "docs")
     shutil.copy(ROOT / "mkdocs.yml", folder)
@@ -221,7 +221,9 @@ def known(table):
 
 
 def test_start(tmp_path, monkeypatch, capsys):
-    start = pytest.importorskip("sarb.serve.start", reason="needs the extra [serve]")
+    start = pytest.importorskip(
+        "sarb.serve.start", reason="needs the extra [serve]: pip install 'sarb[serve]'"
+    )
     from fastapi.testclient import TestClient
 
     asked = []

@@ -53,18 +53,18 @@ def commands(block):
 def hurry(monkeypatch):
     """Make every training and the demo set tiny; draw no picture but those of ``sarb report``."""
     import sarb.data.demo.dataset
+    import sarb.labelling.folds
     import sarb.report.report
-    import sarb.training.loop
-    import sarb.workflows.session
+    import sarb.training.run
+    import sarb.workflows.training
 
     def smaller(function, **sizes):
         return functools.wraps(function)(lambda *given, **options: function(*given, **{**options, **sizes}))
 
-    monkeypatch.setattr(
-        sys.modules["sarb.training.loop"], "fit", smaller(sys.modules["sarb.training.loop"].fit, **FAST)
-    )
+    for module in (sarb.training.run, sarb.workflows.training, sarb.labelling.folds):
+        monkeypatch.setattr(module, "resolve", smaller(module.resolve, **FAST))
     monkeypatch.setattr(sarb.data.demo.dataset, "load_demo", smaller(sarb.data.demo.dataset.load_demo, **FEW))
-    monkeypatch.setattr(sarb.workflows.session, "write_report", lambda folder: folder)
+    monkeypatch.setattr(sarb.workflows.training, "write_report", lambda folder: folder)
     blank = types.SimpleNamespace(per_category_ap=lambda *_: b"", precision_recall_curves=lambda *_: b"")
     monkeypatch.setattr(sarb.report.report, "plots", blank)
     coarse_pictures(monkeypatch)

@@ -4,8 +4,8 @@ here.
 
 from __future__ import annotations
 
-import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,9 +16,12 @@ import yaml
 
 import sarb
 from sarb.errors import ConfigError, SarbError
-from sarb.inference.hub import hub_id, push_to_hub
+from sarb.inference.hub import push_to_hub
+from sarb.labelling.calibration import Calibration
 from sarb.model import Model
-from sarb.workflows.session import train_session
+from sarb.runs.folder import RunFolder
+from sarb.runs.lookup import hub_id
+from sarb.workflows.training import train_session
 from tests.documentation.tools import FAST
 from tests.test_model import make
 
@@ -34,7 +37,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory, squares: Path) -> Path:
         out=tmp_path_factory.mktemp("runs") / "squares",
         page=False,
     )
-    (folder / "thresholds.json").write_text('{"threshold": 0.4}')
+    run = RunFolder(folder)
+    plain = Calibration.identity(sarb.load_model(folder).categories)
+    run.write_calibration(replace(plain, method="platt", slope=plain.slope * 2))
     return folder
 
 
@@ -89,7 +94,7 @@ def test_save_pretrained_keeps_card_and_thresholds(trained: Path, squares: Path,
     folder = model.save_pretrained(tmp_path / "mine", license="cc-by-4.0")
     names = ["README.md", "config.json", "model.safetensors", "thresholds.json"]
     assert sorted(file.name for file in folder.iterdir()) == names
-    assert json.loads((folder / "thresholds.json").read_text()) == {"threshold": 0.4}
+    assert (folder / "thresholds.json").read_bytes() == (trained / "thresholds.json").read_bytes()
     before, after = ((place / "README.md").read_text() for place in (trained / "model", folder))
     assert yaml.safe_load(before.split("---")[1])["license"] == "unknown"
     assert yaml.safe_load(after.split("---")[1])["license"] == "cc-by-4.0"

@@ -16,6 +16,7 @@ from sarb.data.images import EvalTransform
 from sarb.errors import ImageError, SarbError
 from sarb.inference.export import export
 from sarb.inference.onnx import OnnxModel, describe
+from sarb.labelling.calibration import Calibration
 from tests.documentation.tools import run
 from tests.inference.test_export import NAMES, hand_made, make
 
@@ -87,7 +88,8 @@ def test_metadata_that_do_not_fit(
 
 
 def test_description_says_how_to_prepare_an_image() -> None:
-    stored = describe(["a", "ü"], EvalTransform(32, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0)), {"network": "pooled"})
+    transform = EvalTransform(32, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0))
+    stored = describe(["a", "ü"], transform, {"network": "pooled"}, Calibration.identity(["a", "ü"]))
     rule = json.loads(stored["preprocessing"])
     assert (rule["size"], rule["mean"], rule["std"]) == (32, [1, 2, 3], [4, 5, 6])
     assert json.loads(stored["categories"]) == ["a", "ü"]
@@ -158,7 +160,7 @@ def test_a_calibration_that_is_damaged(exported: Path, tmp_path: Path) -> None:
     onnx.save(proto, str(tmp_path / "other.onnx"))
     with pytest.raises(SarbError, match=r"other\.onnx: cannot be read as a calibration"):
         OnnxModel(tmp_path / "other.onnx")
-    assert OnnxModel(exported).calibration is None
+    assert not OnnxModel(exported).calibration.fitted
 
 
 def test_predict_command_errors(

@@ -5,9 +5,10 @@ import pytest
 
 import sarb
 from sarb.errors import ConfigError, DataError, SarbError
-from sarb.labelling.calibration import Calibration, calibrate, load_calibration
+from sarb.labelling.calibration import Calibration, calibrate
 from sarb.labelling.reliability import brier_score, calibration_error
 from sarb.labels import LabelMatrix
+from sarb.runs.lookup import load_calibration
 from tests.labelling.made_scores import make
 
 

@@ -1,4 +1,4 @@
-import importlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -6,8 +6,7 @@ import pytest
 import sarb
 import sarb.labelling.folds
 from sarb.errors import ConfigError, DataError
-from sarb.files import write_json
-from sarb.labelling.folds import fold_numbers, on_scale, out_of_fold, run_options, without
+from sarb.labelling.folds import fold_numbers, on_scale, out_of_fold, without
 from tests.labelling.made_scores import make
 
 
@@ -31,16 +30,16 @@ def test_a_label_is_scored_by_the_model_that_has_not_seen_it(squares_data, monke
 
     train, seen = squares_data.train.hide(0.5, 0), []
 
-    def fit(dataset, **options):
+    def start_run(dataset, settings, **options):
         seen.append(dataset.labels.values.copy())
-        return len(seen) - 1
+        return SimpleNamespace(model=len(seen) - 1)
 
     def predict(model, dataset, **options):
         assert isinstance(dataset, Dataset)
         return sarb.Scores(np.full(dataset.labels.shape, model), dataset.categories, dataset.labels.paths)
 
-    monkeypatch.setattr(importlib.import_module("sarb.training.loop"), "fit", fit)
-    monkeypatch.setattr(importlib.import_module("sarb.inference.prediction"), "predict", predict)
+    monkeypatch.setattr(sarb.labelling.folds, "start_run", start_run)
+    monkeypatch.setattr(sarb.labelling.folds, "predict", predict)
     scores = out_of_fold(train, 3, out=tmp_path, progress=False)
     assert len(seen) == 3
     for row, column in np.argwhere(train.labels.known):
@@ -66,10 +65,6 @@ def test_without():
     ]
 
 
-def test_the_module_is_light():
-    assert "torch" not in vars(sarb.labelling.folds)
-
-
 def test_on_the_scale_of_the_final_model():
     scores, labels, _, _ = make(200, [1.0, 1.0, 1.0], [0.0, 0.0, 0.0], known=0.5)
     labels = sarb.LabelMatrix(np.where(np.arange(3) == 2, 1, labels.values), labels.categories, labels.paths)
@@ -81,13 +76,3 @@ def test_on_the_scale_of_the_final_model():
     )  # every label is known, so there is nothing to compare
     with pytest.raises(DataError, match="same images"):
         on_scale(scores, final.take([0, 1]), labels)
-
-
-def test_a_part_trains_as_long_as_the_run(tmp_path):
-    # 48 images in steps of 64: 5 epochs have grown to their most, 100, and must not grow again
-    write_json(
-        tmp_path / "config.json",
-        {"settings": {"epochs": 100, "min_steps": 360, "patience": 3}, "cached": True},
-    )
-    found = run_options(tmp_path, tmp_path / "parts")
-    assert (found["epochs"], found["min_steps"], found["patience"], found["cache"]) == (100, 0, None, True)

@@ -8,7 +8,7 @@ import pytest
 
 import sarb
 from sarb.labelling.calibration import METHODS
-from sarb.workflows.session_labels import FORMATS
+from sarb.workflows.completion import FORMATS
 from tests.documentation.test_docs import table
 from tests.documentation.tools import ROOT, blocks, commands, hurry, run
 

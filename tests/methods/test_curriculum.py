@@ -190,14 +190,14 @@ def test_rounds_label_the_unknown_and_a_resume_at_any_epoch_changes_nothing(
     squares_data, tmp_path, monkeypatch, strategy
 ):
     fit(squares_data, tmp_path / "whole", strategy)
-    original, stop, known = loop._Training._epoch, -1, squares_data.train.hide(0.5, 0).labels.known
+    original, stop, known = loop.Training._epoch, -1, squares_data.train.hide(0.5, 0).labels.known
 
     def cut(self, epoch):
         if epoch == stop:
             raise KeyboardInterrupt
         return original(self, epoch)
 
-    monkeypatch.setattr(loop._Training, "_epoch", cut)
+    monkeypatch.setattr(loop.Training, "_epoch", cut)
     for stop in range(1, 7):  # 2 and 4 are the first epochs of new rounds
         if stop < 6:
             with pytest.raises(KeyboardInterrupt):

@@ -160,8 +160,8 @@ def test_sarb_needs_a_representation_that_it_does_not_have():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"threshold": 40.0}, r"network\.threshold is a share between 0 and 1, got 40; did you mean 0\.4"),
-        ({"reweight": -0.1}, r"network\.reweight is a share between 0 and 1"),
+        ({"threshold": 40.0}, r"network\.threshold must be between 0 and 1, got 40; did you mean 0\.4"),
+        ({"reweight": -0.1}, r"network\.reweight must be between 0 and 1"),
         ({"initial": "informd"}, "Did you mean 'informed'"),
     ],
 )

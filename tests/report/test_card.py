@@ -5,9 +5,8 @@ import pytest
 import yaml
 
 from sarb.errors import ConfigError
-from sarb.files import write_json
 from sarb.labels import LabelMatrix
-from sarb.report.card import model_card, short_card, with_license, write_card
+from sarb.report.card import model_card, short_card, with_license
 from tests.test_model import make
 
 SETTINGS = {
@@ -75,16 +74,3 @@ def test_a_licence_is_put_in_both_places(card):
     assert header(changed) | {"license": "unknown"} == header(card)
     with pytest.raises(ConfigError):
         with_license(card, 'x"\ny: z')
-
-
-def test_write_card_reads_the_run(tmp_path):
-    model = make(("a", "b", 'c: "x"'))
-    model.save(tmp_path / "model")
-    write_json(tmp_path / "config.json", {"settings": SETTINGS, "data": {"name": "mine"}})
-    labels().save(tmp_path / "labels.npz")
-    write_card(tmp_path, model)
-    assert "Not tested." in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    write_json(tmp_path / "metrics.json", METRICS)
-    write_card(tmp_path, model)
-    text = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    assert text == model_card(model, SETTINGS, labels(), data={"name": "mine"}, metrics=METRICS)

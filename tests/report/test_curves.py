@@ -1,12 +1,10 @@
 """Curves of a training from logs that are complete, poor, or odd."""
 
-import math
-
 import numpy as np
 import pytest
 
-from sarb.errors import SarbError
 from sarb.report import curves
+from sarb.runs.log import read_log
 from tests.report.conftest import LOG, STEPS
 from tests.report.test_plots import colours
 
@@ -16,18 +14,7 @@ ALL = [curves.loss_curves, curves.validation_curves, curves.blend_strengths, cur
 @pytest.fixture
 def log(tmp_path):
     (tmp_path / "log.csv").write_text(LOG)
-    return curves.read_log(tmp_path / "log.csv")
-
-
-def test_read_log_keeps_gaps_as_nan(tmp_path):
-    (tmp_path / "log.csv").write_text("epoch,loss,note\n0,1.5,hello\n1,\n")
-    log = curves.read_log(tmp_path / "log.csv")
-    assert log["epoch"].tolist() == [0, 1] and log["loss"][0] == 1.5
-    assert math.isnan(log["loss"][1]) and np.isnan(log["note"]).all()
-    (tmp_path / "empty.csv").write_text("")
-    assert curves.read_log(tmp_path / "empty.csv") == {}
-    with pytest.raises(SarbError, match=r"gone\.csv"):
-        curves.read_log(tmp_path / "gone.csv")
+    return read_log(tmp_path / "log.csv")
 
 
 @pytest.mark.parametrize("draw", ALL)
@@ -67,7 +54,7 @@ def test_an_unknown_loss_term_gets_its_own_panel(log):
 
 def test_steps_stand_behind_the_total(log, tmp_path):
     (tmp_path / "steps.csv").write_text(STEPS)
-    steps = curves.read_log(tmp_path / "steps.csv")
+    steps = read_log(tmp_path / "steps.csv")
     assert curves.loss_curves(log, steps) != curves.loss_curves(log)
     assert curves.loss_curves(log, {"loss": np.array([1.0])}) == curves.loss_curves(log)
 

@@ -1,7 +1,7 @@
 from sarb.labelling.calibration import calibrate
-from sarb.report.folder import RunFolder
 from sarb.report.reliability import reliability
 from sarb.report.sections import calibration_section
+from sarb.runs.folder import RunFolder
 from tests.labelling.made_scores import make
 from tests.report.conftest import fill_run
 

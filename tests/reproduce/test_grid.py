@@ -8,6 +8,7 @@ import pytest
 
 from sarb.progress import Progress
 from sarb.reproduce.grid import Worker, run_grid, time_left
+from tests.waiting import PATIENCE
 
 TASKS = [(f"task {number}", {"number": number}) for number in range(6)]
 
@@ -49,7 +50,7 @@ def test_every_task_is_run_once_whatever_fails(jobs, capsys):
 
 
 def test_two_jobs_run_at_the_same_time():
-    both, answers = threading.Barrier(2, timeout=20), []
+    both, answers = threading.Barrier(2, timeout=PATIENCE), []
     run_grid(
         TASKS,
         lambda: Fake(lambda *_: {"line": both.wait()}),
@@ -63,7 +64,7 @@ def test_an_interruption_stops_the_runners():
     runners = []
 
     def start():
-        runners.append(Fake(lambda self, _: {"line": self.stopped.wait(20)}))
+        runners.append(Fake(lambda self, _: {"line": self.stopped.wait(PATIENCE)}))
         return runners[-1]
 
     def interrupt(*_):
@@ -73,7 +74,7 @@ def test_an_interruption_stops_the_runners():
         runner = start()
         if len(runners) == 1:
             runner.function = lambda self, number: (
-                {"line": 0} if number == 0 else {"line": self.stopped.wait(20)}
+                {"line": 0} if number == 0 else {"line": self.stopped.wait(PATIENCE)}
             )
         return runner
 

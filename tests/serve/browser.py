@@ -1,8 +1,31 @@
-"""What the tests do with the page: ask it, press a key, look at its pictures."""
+"""The browser of the tests, and what they do with a page: ask it, press a key, look at its pictures."""
 
 import csv
 import os
+import shutil
+import time
 from pathlib import Path
+
+#: names on the PATH; .ci/chromium looks for the same
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+CHROMIUM = os.environ.get("SARB_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+MISSING = (
+    "no Chromium on this computer. To run them, install it (Debian: apt-get install chromium), "
+    "or set SARB_CHROMIUM to the path of Chromium or Chrome"
+)
+#: Root needs the first; the others keep the browser from asking hosts that tests have no business with.
+FLAGS = (
+    "--no-sandbox",
+    "--headless",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+#: Seconds to wait for a condition. A busy machine is slow; a condition that holds is seen at once.
+PATIENCE = 120
 
 
 def keep(page, name):
@@ -11,12 +34,15 @@ def keep(page, name):
 
 
 def until(page, expression, argument=None):
-    """Wait until an expression is true; the browser's own way to wait is forbidden by the page's policy."""
-    for _ in range(1000):
-        if page.evaluate(expression, argument):
-            return
-        page.wait_for_timeout(20)
-    raise AssertionError(f"never true: {expression}")
+    """Wait until an expression is true; the page's policy forbids the browser's own way to wait."""
+    _poll(page, lambda: page.evaluate(expression, argument), expression)
+
+
+def _poll(page, condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"never true: {what}"
+        page.wait_for_timeout(20)  # unlike time.sleep, lets the routes of the test answer
 
 
 SHOWN = """before => {
@@ -59,3 +85,15 @@ def codes(desk):
 
 def pixels(page, canvas="article canvas"):
     return page.locator(canvas).first.evaluate("canvas => canvas.toDataURL()")
+
+
+def drawn(page, right, canvas="article canvas"):
+    """Wait until the pixels of a canvas are right, and return them."""
+    found = []
+
+    def look():
+        found[:] = [pixels(page, canvas)]
+        return right(found[0])
+
+    _poll(page, look, "the picture is right")
+    return found[0]

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-pytest.importorskip("fastapi", reason="needs the extra [serve]")
+pytest.importorskip("fastapi", reason="needs the extra [serve]: pip install 'sarb[serve]'")
 
 IMAGES = 20
 HOME = "http://127.0.0.1:8000"
@@ -45,7 +45,7 @@ def recogniser(run):
     import sarb
     from sarb.serve.recogniser import Recogniser
 
-    return Recogniser(sarb.load_model(run), run)
+    return Recogniser(sarb.load_model(run))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+import sarb
 from sarb.serve.app import create_app
 from tests.serve.conftest import HOME
 
@@ -44,9 +45,9 @@ def test_a_run_with_a_calibration(run, recogniser, tmp_path):
     turned = tuple(reversed(names))
     slope, offset, least = np.zeros(size), np.linspace(-2, 2, size), np.linspace(0.9, 0.1, size)
     Calibration(turned, slope, offset, least, counts=np.zeros((2, size, 3), np.int64)).save(
-        tmp_path / "thresholds.json"
+        sarb.load_model(run).save(tmp_path / "model") / "thresholds.json"
     )
-    calibrated = Recogniser(recogniser.model, tmp_path)
+    calibrated = Recogniser(sarb.load_model(tmp_path))
     with TestClient(create_app(run, calibrated), base_url=HOME) as client:
         (found,) = client.post("/api/predict", files={"photos": ("red.jpg", photo())}).json()
         assert client.get("/api/info").json()["calibrated"]

@@ -1,6 +1,6 @@
 import pytest
 
-pytest.importorskip("fastapi", reason="needs the extra [serve]")
+pytest.importorskip("fastapi", reason="needs the extra [serve]: pip install 'sarb[serve]'")
 
 from sarb.serve.guard import known_host
 

@@ -5,6 +5,7 @@ import pytest
 from sarb.errors import SarbError
 from sarb.serve import saver
 from sarb.serve.saver import Saver
+from tests.waiting import PATIENCE
 
 
 def test_writes_after_a_touch_and_at_the_end_only_if_needed(monkeypatch):
@@ -14,7 +15,7 @@ def test_writes_after_a_touch_and_at_the_end_only_if_needed(monkeypatch):
     times = []
     keeper = Saver(lambda: (times.append(1), written.set()))
     keeper.touch()
-    assert written.wait(10)
+    assert written.wait(PATIENCE)
     keeper.save()
     count = len(times)
     keeper.save()
@@ -27,7 +28,7 @@ def test_many_answers_make_few_files(monkeypatch):
     first, times = threading.Event(), []
     keeper = Saver(lambda: (times.append(1), first.set()))
     keeper.touch()
-    assert first.wait(10)
+    assert first.wait(PATIENCE)
     for _ in range(100):
         keeper.touch()
     keeper.close()

@@ -125,7 +125,7 @@ def test_a_review_with_a_calibration_keeps_the_networks_own_scores(
     starts, gaps, run, recogniser, monkeypatch
 ):
     before = starts()[1]
-    own = Recogniser(sarb.load_model(run), run)
+    own = Recogniser(sarb.load_model(run))
     assert fingerprint(own.model) == fingerprint(recogniser.model)
     names, slope = own.categories, np.full(5, 2.0)
     made = sarb.Calibration(names, slope, np.zeros(5), np.full(5, 0.5), counts=np.zeros((2, 5, 4), np.int64))

@@ -17,13 +17,14 @@ import sarb
 from sarb.errors import SarbError
 from sarb.serve.start import listen
 from tests.documentation.tools import run as command
+from tests.waiting import PATIENCE
 
 
 class Server:
     """``sarb serve`` in a process of its own."""
 
     def __init__(self, *words):
-        line = [sys.executable, "-m", "sarb.cli.app", "serve", *map(str, words), "--port", "0"]
+        line = [sys.executable, "-m", "sarb.cli", "serve", *map(str, words), "--port", "0"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment)
         self.said = []
@@ -38,7 +39,7 @@ class Server:
         request = urllib.request.Request(
             f"{self.address}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=60) as reply:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
             return json.load(reply)
 
     def answer(self, who, word):
@@ -49,7 +50,7 @@ class Server:
     def end(self, number):
         self.process.send_signal(number)
         self.said += self.process.stderr.readlines()
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE)
 
 
 def cells(path):
@@ -95,13 +96,13 @@ def answered(folder):
 
 def test_ctrl_c_and_no_review(run):
     server = Server(run)
-    with urllib.request.urlopen(f"{server.address}/api/info", timeout=60) as reply:
+    with urllib.request.urlopen(f"{server.address}/api/info", timeout=PATIENCE) as reply:
         assert json.load(reply)["review"] is False
     with pytest.raises(urllib.error.HTTPError, match="403"):
         request = urllib.request.Request(
             f"{server.address}/api/predict", b"", {"Origin": "http://evil.example"}
         )
-        urllib.request.urlopen(request, timeout=60)
+        urllib.request.urlopen(request, timeout=PATIENCE)
     assert server.end(signal.SIGINT) == 130
     assert not any("Traceback" in line or "epoch" in line for line in server.said)
 

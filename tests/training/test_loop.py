@@ -17,6 +17,7 @@ from sarb.errors import ConfigError, SarbError
 from sarb.labels import LabelMatrix
 from sarb.methods.partial_bce import PartialBCE
 from sarb.registry import METHODS
+from tests.waiting import PATIENCE
 
 OPTIONS: dict[str, Any] = {
     "recipe": "small",
@@ -404,7 +405,7 @@ def test_two_processes_share_the_batches_and_write_one_run(squares: Path, tmp_pa
         "--nproc_per_node",
         "2",
         "-m",
-        "sarb.cli.app",
+        "sarb.cli",
         "train",
         "--data",
         str(squares / "labels.csv"),
@@ -430,7 +431,9 @@ def test_two_processes_share_the_batches_and_write_one_run(squares: Path, tmp_pa
         str(tmp_path / "run"),
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "SARB_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=2 * PATIENCE, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("report:") == 1
     # 29 training images, two processes with 6 each: three steps an epoch

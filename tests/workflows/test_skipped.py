@@ -21,6 +21,7 @@ from sarb.errors import SarbError
 from sarb.labels import LabelMatrix
 from sarb.progress import Progress
 from tests.cli.test_app import run
+from tests.waiting import PATIENCE
 
 COUNT = 200
 OPTIONS: dict[str, Any] = {
@@ -152,13 +153,13 @@ def test_an_interrupted_run_with_unreadable_images_resumes_exactly(
     many.paths[40].unlink()
     options = {"cache": cache, "epochs": 2, "valid": 0.1}
     whole = fit(many, out=tmp_path / "whole", **options)
-    import sarb.training.loop
+    from sarb.runs.folder import RunFolder
 
-    def stops(folder: Path, state: Any) -> None:
+    def stops(*_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(sarb.training.loop, "write_tables", stops)
+        patch.setattr(RunFolder, "write_tables", stops)
         with pytest.raises(KeyboardInterrupt):
             fit(many, out=tmp_path / "cut", **options)
     resumed = fit(many, out=tmp_path / "cut", resume=True, **options)
@@ -252,7 +253,7 @@ def test_train_and_evaluate_exit_with_3(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     if not cache:  # once is enough
-        monkeypatch.setattr("sarb.workflows.session.write_report", lambda folder: folder)
+        monkeypatch.setattr("sarb.workflows.training.write_report", lambda folder: folder)
     cut(source.parent / "017.jpg")
     (source.parent / "test31.jpg").write_text("no picture")
     out, way = tmp_path / "run", "--cache" if cache else "--no-cache"
@@ -311,7 +312,7 @@ def test_two_processes_do_not_wait_for_each_other(source: Path, tmp_path: Path, 
         "--nproc_per_node",
         "2",
         "-m",
-        "sarb.cli.app",
+        "sarb.cli",
         "train",
         "--data",
         str(source),
@@ -323,7 +324,9 @@ def test_two_processes_do_not_wait_for_each_other(source: Path, tmp_path: Path, 
         "--cache" if cache else "--no-cache",
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "SARB_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=2 * PATIENCE, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert {row["file_name"] for row in table(tmp_path / "run")} == {"017.jpg", "018.jpg"}
     steps = table(tmp_path / "run", "steps.csv")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from sarb.cli.common import Json, Options, examples, pairs
+from sarb.cli.common import Json, Options, end_with, errors_file, examples, pairs
 
 Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
 Source = Annotated[
@@ -40,7 +40,7 @@ def calibrate(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
     """Make probabilities trustworthy: out-of-fold scores of the known labels, then thresholds.json."""
-    from sarb.workflows.session_labels import calibrate_session, describe
+    from sarb.workflows.calibration import calibrate_session, describe
 
     found = calibrate_session(run, folds=folds, method=method, seed=seed, progress=not quiet)
     if as_json:
@@ -76,10 +76,9 @@ def complete(
     as_json: Json = False,
 ) -> None:
     """Fill in unknown labels; known ones are never changed, doubtful ones are listed in conflicts.csv."""
-    from sarb.workflows.session import list_skipped
-    from sarb.workflows.session_labels import complete_session
+    from sarb.workflows.completion import complete_session
 
-    filled, skipped = complete_session(
+    filled = complete_session(
         run,
         out,
         source=data,
@@ -101,9 +100,7 @@ def complete(
         typer.echo(f"{out}: {filled}", err=True)
         if filled.given.values.size and not filled.given.known.all() and not filled.present.any():
             typer.echo(_nothing_present(run, min_confidence, min_precision), err=True)
-    list_skipped(skipped, out.with_name(out.name + ".errors.csv"))
-    if skipped:
-        raise typer.Exit(3)
+    end_with(filled.scores.skipped, errors_file(out))
 
 
 def _nothing_present(run: Path, min_confidence: float | None, min_precision: float | None) -> str:
@@ -131,10 +128,9 @@ def suggest(
     as_json: Json = False,
 ) -> None:
     """Choose the unknown labels of the training images that a person should answer next."""
-    from sarb.workflows.session import list_skipped
-    from sarb.workflows.session_labels import suggest_session, suggest_weights
+    from sarb.workflows.completion import suggest_session, suggest_weights
 
-    found, skipped = suggest_session(
+    asked, scores_of = suggest_session(
         run,
         budget,
         out,
@@ -146,10 +142,8 @@ def suggest(
     )
     if as_json:
         typer.echo(
-            json.dumps([question._asdict() for question in found.questions], indent=2, ensure_ascii=False)
+            json.dumps([question._asdict() for question in asked.questions], indent=2, ensure_ascii=False)
         )
     else:
-        typer.echo(f"{len(found):,} questions in {out}", err=True)
-    list_skipped(skipped, out.with_name(out.name + ".errors.csv"))
-    if skipped:
-        raise typer.Exit(3)
+        typer.echo(f"{len(asked):,} questions in {out}", err=True)
+    end_with(scores_of.skipped, errors_file(out))

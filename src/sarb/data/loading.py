@@ -1,13 +1,12 @@
 """``load``: every source of images and labels becomes a :class:`Data`.
 
-A source is a name (``demo``), a scheme with a place (``coco:DIR``, ``table:FILE`` …), or a path whose kind
-is plain to see, see :mod:`sarb.data.detect`.
+A source is a name (``demo``), a reader and a path (``coco:DIR``, ``table:FILE`` …), or a path alone if its
+format can be detected, see :mod:`sarb.data.detect`.
 """
 
 from __future__ import annotations
 
 import inspect
-import types
 import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,12 +18,13 @@ from sarb.data.dataset import Data
 from sarb.data.detect import detect
 from sarb.errors import ConfigError, DataError, unknown_name
 from sarb.files import near_path
+from sarb.options import TEXT_WORDS, check, from_text, hints_of, plain_number
 from sarb.registry import DATASETS
 from sarb.registry import find as find_target
 
 __all__ = ["DATASETS", "find", "load", "option_names", "reader_name"]
 
-#: readers of one file; the others take a folder, some either
+#: readers of a single file; the others read a folder, and some read both
 FILES = ("table", "list", "npy", "label_studio", "cvat")
 
 
@@ -34,31 +34,30 @@ def load(source: str | Path, **options: Any) -> Data:
     Args:
         source: ``"demo"``, ``"labels.csv"``, ``"coco:DIR"``, ``"voc:DIR"``, ``"vg:DIR"``, … or a folder.
         options: options of that reader, and for every reader ``test``, ``valid``, ``split_seed`` and
-            ``check_files`` (see :func:`sarb.data.assemble.finish`); text is converted to the annotated type,
-            as ``-o valid=0.1`` arrives.
+            ``check_files`` (see :func:`sarb.data.assemble.finish`); text, as from ``-o valid=0.1``, is
+            converted to the annotated type.
 
     Raises:
-        DataError: the source cannot be found, told apart, or read.
+        DataError: the source cannot be found, recognised or read.
         ConfigError: wrong options, all reported at once.
     """
-    name, place = find(source)
+    name, path = find(source)
     reader = _reader(name)
-    parameters = list(inspect.signature(reader).parameters.values())
-    located = bool(parameters) and parameters[0].default is inspect.Parameter.empty
-    if located and not place:
-        raise DataError(f"source '{name}' needs a place: {name}:{'FILE' if name in FILES else 'DIR'}")
-    if place and not located:
-        raise DataError(f"source '{name}' takes no place, got '{place}'")
-    if located and not Path(place).expanduser().exists():
-        near = near_path(Path(place).expanduser())
+    needs_path = _needs_path(reader)
+    if needs_path and not path:
+        raise DataError(f"source '{name}' needs a path: {name}:{'FILE' if name in FILES else 'DIR'}")
+    if path and not needs_path:
+        raise DataError(f"source '{name}' takes no path, got '{path}'")
+    if needs_path and not Path(path).expanduser().exists():
+        near = near_path(Path(path).expanduser())
         hint = f". Did you mean '{name}:{near}'?" if near is not None else ""
-        raise DataError(f"{place}: no such file or folder (read as source '{name}'){hint}")
-    guessed = "" if str(source).startswith(name) else f" (what {source} was taken for)"
-    own, common = _convert(f"source '{name}'{guessed}", reader, options, skip=int(located))
-    where = [Path(place).expanduser()] if located else []
+        raise DataError(f"{path}: no such file or folder (read as source '{name}'){hint}")
+    detected = "" if str(source).startswith(name) else f" (detected from {source})"
+    own, common = _convert(f"source '{name}'{detected}", reader, options)
+    paths = [Path(path).expanduser()] if needs_path else []
 
     def read() -> Data:
-        data = reader(*where, **own)
+        data = reader(*paths, **own)
         return finish(data, **common) if isinstance(data, Data) else data
 
     return all_at_once(read)
@@ -70,79 +69,67 @@ def reader_name(source: str | Path) -> str:
 
 
 def find(source: str | Path) -> tuple[str, str]:
-    """Return (reader name, place)."""
+    """Return (reader name, path)."""
     text = str(source)
     if isinstance(source, str):
-        scheme, colon, place = text.partition(":")
-        if scheme in DATASETS and colon:
-            return scheme, place
-        # the built-in set wins over a folder of that name (write ./demo); a reader's bare name does not
+        reader, colon, path = text.partition(":")
+        if reader in DATASETS and colon:
+            return reader, path
+        # "demo" means the built-in data even if there is a folder of that name (write ./demo for the
+        # folder); for any other reader's name an existing folder comes first
         if text in DATASETS and (text == "demo" or not Path(text).exists()):
             return text, ""
     return detect(text, DATASETS)
 
 
 def option_names(name: str) -> list[str]:
-    """Return the options of a reader, its own first."""
-    parameters = inspect.signature(_reader(name)).parameters.values()
-    own = [
-        item.name for item in parameters if item.kind is item.KEYWORD_ONLY or item.default is not item.empty
-    ]
+    """Return the names of a reader's options, followed by those that every source has."""
+    own = _own_hints(_reader(name))
     return [*own, *(option for option in _COMMON if option not in own)]
 
 
-#: options every source has
-_COMMON = [name for name in inspect.signature(finish).parameters if name != "data"]
+#: options every source has, with their types
+_COMMON = {name: hint for name, hint in hints_of(finish).items() if name != "data"}
 
 
 def _reader(name: str) -> Callable[..., Any]:
     return typing.cast(Callable[..., Any], find_target("dataset", DATASETS, name))
 
 
+def _needs_path(reader: Callable[..., Any]) -> bool:
+    """Return whether the first argument of a reader is the file or folder to read."""
+    first = next(iter(inspect.signature(reader).parameters.values()), None)
+    return first is not None and first.default is inspect.Parameter.empty
+
+
+def _own_hints(reader: Callable[..., Any]) -> dict[str, Any]:
+    """Return the options in a reader's own signature, with their types."""
+    return dict(list(hints_of(reader).items())[int(_needs_path(reader)) :])
+
+
 def _convert(
-    source: str, reader: Callable[..., Any], options: Mapping[str, Any], skip: int
+    source: str, reader: Callable[..., Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Check option names, convert text by the annotated types; return the reader's own options and the
-    common ones.
-    """
-    signature = list(inspect.signature(reader).parameters)
-    own = signature[skip:]
-    hints = {**typing.get_type_hints(finish), **typing.get_type_hints(reader)}
-    values = {}
-    problems = []
-    for option, value in options.items():
-        if option not in own and (option not in _COMMON or option in signature):
-            problems.append(unknown_name(f"option of {source}:", option, {*own, *_COMMON}))
-            continue
-        try:
-            values[option] = _value(value, hints.get(option, str)) if isinstance(value, str) else value
-        except ValueError:
-            kind = {bool: "true or false", int: "a whole number", float: "a number"}[_kinds(hints[option])[0]]
-            problems.append(f"option {option} of {source} must be {kind}, got '{value}'")
+    """Convert text and check all options; return those of the reader and those that every source has."""
+    own = _own_hints(reader)
+    hints = {**_COMMON, **own}
+    values = {
+        option: from_text(value, hints.get(option, Any)) if isinstance(value, str) else plain_number(value)
+        for option, value in options.items()
+    }
+    problems = check(
+        values,
+        hints,
+        unknown=lambda option: unknown_name(f"option of {source}:", option, hints),
+        label=lambda option: f"option {option} of {source}",
+        choice_label=lambda option: f"value of option {option}:",
+        words=TEXT_WORDS,
+    )
     if problems:
         raise ConfigError(problems)
     given = {option: value for option, value in values.items() if option in own}
-    # a reader's own option of the same name (Visual Genome's number of test images) is not the common one
-    shared = {option: value for option, value in values.items() if option in _COMMON}
-    return given, {
-        option: value for option, value in shared.items() if option not in own or option == "check_files"
+    # an option of the reader hides a common one of the same name, such as ``test`` of Visual Genome
+    common = {
+        option: value for option, value in values.items() if option not in own or option == "check_files"
     }
-
-
-def _kinds(annotation: Any) -> list[Any]:
-    """Return the types of ``X | None`` without None."""
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        return [kind for kind in typing.get_args(annotation) if kind is not type(None)]
-    return [annotation]
-
-
-def _value(text: str, annotation: Any) -> Any:
-    """Convert text to the annotated type; ``none`` is None where None is allowed."""
-    kinds = _kinds(annotation)
-    if text.lower() == "none" and kinds != [annotation]:
-        return None
-    if kinds[0] is bool:
-        if text.lower() not in (yes := ("true", "yes", "on", "1")) + ("false", "no", "off", "0"):
-            raise ValueError(text)
-        return text.lower() in yes
-    return kinds[0](text) if kinds[0] in (int, float) else Path(text) if kinds == [Path] else text
+    return given, common

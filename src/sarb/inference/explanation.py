@@ -17,7 +17,6 @@ from torch import Tensor
 
 from sarb.data.images import Source, decode
 from sarb.errors import ConfigError, check_choice, did_you_mean
-from sarb.labelling.calibration import calibration_of
 from sarb.model import Model
 from sarb.networks.base import Network
 from sarb.scores import Scores
@@ -155,8 +154,9 @@ def explain(
             grid = network.maps(torch.from_numpy(model.transform(small))[None].to(model.device))
             logits = network.head(grid)[0]
             scores = Scores(logits.cpu().numpy()[None], model.categories)
-            probabilities, thresholds = _calibrated(model, scores)
-            chosen = _probable(probabilities, thresholds) if chosen is None else chosen
+            calibration = model.calibration().ordered(model.categories)
+            probabilities = calibration(scores)[0]
+            chosen = _probable(probabilities, calibration.thresholds) if chosen is None else chosen
             heat, kind = _heat(network, grid, chosen, maps)
             changes = _changes(network, grid, logits, chosen) if influences > 0 else {}
     finally:
@@ -211,14 +211,6 @@ def _position(categories: Sequence[str], name: str) -> int:
             [f"unknown category '{name}'.{did_you_mean(name, categories)} The model has: {shown}"]
         )
     return list(categories).index(name)
-
-
-def _calibrated(model: Model, scores: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probabilities (C,) of one image and the thresholds (C,) of the categories."""
-    calibration = calibration_of(model)
-    if calibration is None:
-        return scores.probabilities[0], np.full(len(scores.categories), 0.5)
-    return calibration(scores)[0], calibration.ordered(scores.categories).thresholds
 
 
 def _probable(probabilities: NDArray[np.float64], thresholds: NDArray[np.float64]) -> list[int]:

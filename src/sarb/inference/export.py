@@ -23,7 +23,6 @@ from sarb.data.demo.scene import draw_scene
 from sarb.data.images import Source, decode
 from sarb.errors import ConfigError, SarbError, unknown_name
 from sarb.files import atomic_write
-from sarb.inference.hub import thresholds_file
 from sarb.inference.onnx import INPUT, OUTPUT, OnnxModel, describe
 from sarb.labelling.calibration import Calibration
 from sarb.model import Model
@@ -97,8 +96,8 @@ def export(
     path = Path(path)
     kind = _format(path, format)
     network = model.network.for_export()
-    stored = _stored_calibration(model) if calibration is None else calibration
-    metadata = describe(model.categories, model.transform, model.config, stored)
+    reading = calibration or model.calibration()
+    metadata = describe(model.categories, model.transform, model.config, reading)
     with torch.no_grad(), _quiet():
         program = _program(network, model.transform.size)
         content = (_onnx if kind == "onnx" else _torch)(program, metadata)
@@ -129,12 +128,6 @@ def _format(path: Path, format: str | None) -> str:
     if missing:
         raise SarbError(f"export: ONNX needs {' and '.join(missing)}: pip install 'sarb[export]'")
     return kind
-
-
-def _stored_calibration(model: Model) -> Calibration | None:
-    """The ``thresholds.json`` that belongs to the model, if there is one."""
-    file = thresholds_file(model)
-    return None if file is None else Calibration.load(file)
 
 
 @contextmanager

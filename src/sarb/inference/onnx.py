@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ def describe(
     categories: Sequence[str],
     transform: EvalTransform,
     config: dict[str, Any],
-    calibration: Calibration | None = None,
+    calibration: Calibration,
 ) -> dict[str, str]:
     """Return the metadata of an exported file: text keys and JSON values, so that any program can use the
     model.
@@ -49,7 +49,7 @@ def describe(
         },
         "config": config,
     }
-    if calibration is not None:
+    if calibration.fitted:
         values["calibration"] = calibration.ordered(categories).to_dict()
     return {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
 
@@ -64,7 +64,7 @@ class OnnxModel:
     Attributes:
         categories: C names, in the order of the logits.
         transform: image -> input array, the same as in training.
-        calibration: how to read the logits, as in ``thresholds.json`` when the model was exported, or None.
+        calibration: how to read the logits, as when the model was exported.
         config: network, backbone, image size.
     """
 
@@ -82,8 +82,9 @@ class OnnxModel:
         wanted = json.loads(stored["preprocessing"])
         known = EvalTransform(1).config()
         self.transform = EvalTransform(**{key: value for key, value in wanted.items() if key in known})
-        calibration = json.loads(stored.get("calibration", "null"))
-        self.calibration = None if calibration is None else Calibration.from_dict(calibration, name)
+        self.calibration = Calibration.identity(self.categories)
+        if "calibration" in stored:
+            self.calibration = Calibration.from_dict(json.loads(stored["calibration"]), name)
         self.config = json.loads(stored.get("config", "{}"))
 
     def __repr__(self) -> str:
@@ -100,6 +101,7 @@ class OnnxModel:
         *,
         batch_size: int = 32,
         progress: bool = False,
+        unreadable: Literal["raise", "skip"] = "raise",
         skipped: list[tuple[str, str]] | None = None,
     ) -> Scores:
         """Score images, as :func:`sarb.predict` does; the next ones are decoded while the network works.
@@ -110,7 +112,8 @@ class OnnxModel:
             images: a path, or a list of paths, Pillow images or arrays.
             batch_size: images per step.
             progress: draw a progress bar.
-            skipped: a list that receives (path, reason) of unreadable images; without it they are an error.
+            unreadable: as in :func:`sarb.predict`.
+            skipped: as in :func:`sarb.predict`.
         """
         sources = [images] if isinstance(images, str | Path) else list(images)
         names = [
@@ -123,17 +126,19 @@ class OnnxModel:
         ahead = Ahead(lambda row: self._input(sources[row]), _readable, batches, cores() if files else 1)
         logits = [np.zeros((0, len(self.categories)), np.float32)]
         kept = list[str]()
+        left_out = list[tuple[str, str]]()
         with Progress(progress).bar("predicting", len(sources)) as advance:
             for rows, arrays, failures in ahead:
-                if failures and skipped is None:
+                if failures and unreadable == "raise" and skipped is None:
                     raise ImageError(failures[0][1])
-                if skipped is not None:
-                    skipped += [(names[row], reason) for row, reason in failures]
+                left_out += [(names[row], reason) for row, reason in failures]
                 if rows:
                     logits.append(self.logits(np.stack(arrays)))
                     kept += [names[row] for row in rows]
                 advance(len(rows) + len(failures))
-        return Scores(np.concatenate(logits), self.categories, kept)
+        if skipped is not None:
+            skipped += left_out
+        return Scores(np.concatenate(logits), self.categories, kept, left_out)
 
     def _input(self, source: Any) -> NDArray[np.float32] | str:
         """The input array of one image, or why it cannot be read."""

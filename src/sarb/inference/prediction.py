@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sarb.batches.features import cached_features
 from sarb.batches.loader import Batch, Batches, CachedMaps, Pictures, Source, check_readable, make_loader
 from sarb.data.dataset import Dataset
 from sarb.errors import ImageError, SarbError, did_you_mean
@@ -20,19 +21,15 @@ from sarb.model import Model
 from sarb.networks.backbones.fold import folded
 from sarb.networks.base import Network
 from sarb.progress import Progress
+from sarb.report import Report
 from sarb.scores import Scores
-
-if TYPE_CHECKING:
-    from sarb.report import Report
 
 
 @torch.inference_mode()
 def infer(
     network: Network, batches: Iterable[Batch], progress: Any = None
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], list[tuple[int, str]]]:
-    """Run a network over batches: logits (n, C), image index of each row, (index, reason) of unreadable
-    images.
-    """
+    """Run a network over batches: logits (n, C), image index of each row, (index, reason) of failures."""
     training = network.training
     network.eval()
     device = next(network.parameters()).device
@@ -63,6 +60,7 @@ def predict(
     workers: int = 0,
     cache: bool = False,
     progress: bool = False,
+    unreadable: Literal["raise", "skip"] = "raise",
     skipped: list[tuple[str, str]] | None = None,
 ) -> Scores:
     """Score images.
@@ -76,8 +74,9 @@ def predict(
         cache: keep the frozen trunk's activations (fp16) for the next call on the same Dataset; more than 1
             % of unreadable images are an error then.
         progress: draw a progress bar.
-        skipped: give a list to leave unreadable images out; it receives (path, reason). Without it they are
-            an error.
+        unreadable: ``"raise"`` an error for the first image that cannot be read, or ``"skip"`` such images:
+            they have no row, and ``scores.skipped`` lists them with the reason.
+        skipped: a list that also receives (path, reason) of unreadable images; giving it skips them.
     """
     talk = Progress(progress)
     if isinstance(images, (str, Path)):
@@ -89,8 +88,6 @@ def predict(
     )
     source: Source
     if isinstance(images, Dataset) and cache:
-        from sarb.batches.features import cached_features
-
         stored = cached_features(
             model.network.backbone,
             images,
@@ -107,11 +104,12 @@ def predict(
         logits, index, failures = infer(
             model.network, make_loader(source, Batches(len(names), batch_size), workers), advance
         )
-    if failures and skipped is None:
+    if failures and unreadable == "raise" and skipped is None:
         raise ImageError(failures[0][1])
+    left_out = [(names[position], reason) for position, reason in failures]
     if skipped is not None:
-        skipped += [(names[position], reason) for position, reason in failures]
-    return Scores(logits, model.categories, tuple(names[position] for position in index))
+        skipped += left_out
+    return Scores(logits, model.categories, [names[position] for position in index], left_out)
 
 
 def _name(item: Any, position: int) -> str:
@@ -136,17 +134,13 @@ def match_categories(model: Model, dataset: Dataset) -> Dataset:
     return replace(dataset, labels=labels)
 
 
-def readable(dataset: Dataset, skipped: Sequence[tuple[str, str]]) -> Dataset:
-    """The data set without the (path, reason) that :func:`predict` has skipped; more than 1 % of them are an
-    error.
-    """
-    check_readable([reason for _, reason in skipped], len(dataset))
-    names = {name for name, _ in skipped}
-    return (
-        dataset.take(np.array([path not in names for path in dataset.labels.paths], bool))
-        if names
-        else dataset
-    )
+def readable(dataset: Dataset, scores: Scores) -> Dataset:
+    """The data set without the images that :func:`predict` skipped; more than 1 % of them are an error."""
+    check_readable([reason for _, reason in scores.skipped], len(dataset))
+    names = {name for name, _ in scores.skipped}
+    if not names:
+        return dataset
+    return dataset.take(np.array([path not in names for path in dataset.labels.paths], bool))
 
 
 def evaluate(
@@ -161,15 +155,15 @@ def evaluate(
         skipped: a list that receives (path, reason) of the unreadable images, instead of the warning.
         options: as in :func:`predict`.
     """
-    from sarb.report import Report
-
     dataset = match_categories(model, dataset)
-    found = list[tuple[str, str]]()
-    scores = predict(model, dataset, skipped=found, **options)
-    report = Report.of(scores, readable(dataset, found).labels)
+    scores = predict(model, dataset, unreadable="skip", **options)
+    report = Report.of(scores, readable(dataset, scores).labels)
     if skipped is not None:
-        skipped += found
-    elif found:
-        message = f"{len(found)} of {len(dataset)} images could not be read and are left out: {found[0][1]}"
-        warnings.warn(message + " …" * (len(found) > 1), stacklevel=2)
+        skipped += scores.skipped
+    elif scores.skipped:
+        count = len(scores.skipped)
+        message = (
+            f"{count} of {len(dataset)} images could not be read and are left out: {scores.skipped[0][1]}"
+        )
+        warnings.warn(message + " …" * (count > 1), stacklevel=2)
     return report

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,14 @@ from sarb.labelling.thresholds import LEVELS, best_f1, level_counts
 from sarb.labels import PRESENT, LabelMatrix
 from sarb.scores import Scores
 
-if TYPE_CHECKING:
-    from sarb.model import Model
-
 Floats = NDArray[np.float64]
 Knots = tuple[Floats, Floats]
 
-FILE = "thresholds.json"
 METHODS = ("platt", "temperature", "isotonic")
+#: the method of a calibration that changes nothing
+UNCALIBRATED = "none"
+#: the threshold of a probability that nothing else is known about
+HALF = 0.5
 FORMAT = 1
 #: known labels of each kind from which on a category gets an isotonic curve of its own
 ISOTONIC_LEAST = 30
@@ -50,6 +50,8 @@ class Calibration:
             methods.
         figures: calibration error and Brier score before, after and of the base rate; reliability tables;
             spread.
+        weights: SHA-256 of the weights it was fitted to, which are the only ones it applies to; empty before
+            it is stored with a model.
     """
 
     categories: tuple[str, ...]
@@ -61,6 +63,26 @@ class Calibration:
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((2, 0, LEVELS), np.int64))
     knots: tuple[Knots, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
+    weights: str = ""
+
+    @classmethod
+    def identity(cls, categories: Sequence[str]) -> Calibration:
+        """Probabilities as the network gives them, threshold 0.5: what an uncalibrated model has."""
+        size = len(categories)
+        return cls(
+            tuple(categories),
+            slope=np.ones(size),
+            offset=np.zeros(size),
+            thresholds=np.full(size, HALF),
+            method=UNCALIBRATED,
+            source="nothing",
+            counts=np.zeros((2, size, LEVELS), np.int64),
+        )
+
+    @property
+    def fitted(self) -> bool:
+        """False for the :meth:`identity`."""
+        return self.method != UNCALIBRATED
 
     def __repr__(self) -> str:
         return f"Calibration({self.method}, {len(self.categories)} categories, {self.source})"
@@ -75,6 +97,8 @@ class Calibration:
 
     def scores(self, scores: Scores) -> Scores:
         """Scores whose probabilities are the calibrated ones."""
+        if not self.fitted:
+            return scores
         p = np.clip(self(scores), 1e-9, 1 - 1e-9)
         return Scores(np.log(p / (1 - p)), scores.categories, scores.paths)
 
@@ -106,16 +130,14 @@ class Calibration:
             )
         order = [self.categories.index(name) for name in categories]
         knots = tuple(self.knots[place] for place in order) if self.knots else ()
-        return Calibration(
-            tuple(categories),
-            self.slope[order],
-            self.offset[order],
-            self.thresholds[order],
-            self.method,
-            self.source,
-            self.counts[:, order],
-            knots,
-            self.figures,
+        return replace(
+            self,
+            categories=tuple(categories),
+            slope=self.slope[order],
+            offset=self.offset[order],
+            thresholds=self.thresholds[order],
+            counts=self.counts[:, order],
+            knots=knots,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,6 +161,7 @@ class Calibration:
             "method": self.method,
             "source": self.source,
             "levels": self.counts.shape[2],
+            **({"weights": self.weights} if self.weights else {}),
         }
         return {**head, **self.figures, "categories": rows}
 
@@ -177,9 +200,10 @@ class Calibration:
             names = tuple(str(row["category"]) for row in rows)
             method = str(stored.pop("method"))
             source = str(stored.pop("source"))
+            weights = str(stored.pop("weights", ""))
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise _unreadable(path, error) from error
-        return cls(names, slope, offset, thresholds, method, source, counts, knots, stored)
+        return cls(names, slope, offset, thresholds, method, source, counts, knots, stored, weights)
 
 
 def _unreadable(path: str | Path, error: Exception) -> SarbError:
@@ -192,23 +216,6 @@ def _sparse(counts: NDArray[np.int64]) -> dict[str, int]:
 
 def _dense(counts: Mapping[str, int], levels: int) -> list[int]:
     return [int(counts.get(str(level), 0)) for level in range(levels)]
-
-
-def load_calibration(folder: str | Path) -> Calibration | None:
-    """Return the calibration of a run or model folder, None if it has none."""
-    for place in (Path(folder) / FILE, Path(folder) / "model" / FILE):
-        if place.is_file():
-            return Calibration.load(place)
-    return None
-
-
-def calibration_of(model: Model) -> Calibration | None:
-    """Return the calibration in the folder a model was loaded from, or in the run whose ``model/`` that
-    is.
-    """
-    if model.folder is None:
-        return None
-    return load_calibration(model.folder.parent if model.folder.name == "model" else model.folder)
 
 
 def calibrate(
@@ -312,7 +319,7 @@ def _fit(scores: Scores, labels: LabelMatrix, method: str) -> Calibration:
         method == "isotonic"
     )
     return Calibration(
-        scores.categories, slope, offset, np.full(size, 0.5), method, knots=knots, figures=found
+        scores.categories, slope, offset, np.full(size, HALF), method, knots=knots, figures=found
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarb.errors import ConfigError, check_share
-from sarb.labelling.calibration import Calibration, check_fit
+from sarb.labelling.calibration import HALF, Calibration, check_fit
 from sarb.labelling.conflicts import Conflict, find_conflicts
 from sarb.labelling.thresholds import expected_for_precision, for_precision
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
@@ -20,8 +20,6 @@ from sarb.scores import Scores
 
 Floats = NDArray[np.float64]
 
-#: threshold of every category without a calibration
-HALF = 0.5
 #: a given label is strongly denied when the belief in it is less than this share of what is usual
 STRONG = 0.1
 
@@ -139,8 +137,9 @@ def complete(
         raise ConfigError(
             ["choose one of min_confidence (--min-confidence) and min_precision (--min-precision)"]
         )
-    calibrated = calibration(scores) if calibration is not None else scores.probabilities
-    usual = calibration.ordered(scores.categories).thresholds if calibration is not None else _halves(labels)
+    calibration = calibration or Calibration.identity(scores.categories)
+    calibrated = calibration(scores)
+    usual = calibration.ordered(scores.categories).thresholds
     # present from ``upper`` on, absent below ``lower``
     upper = usual
     lower = usual
@@ -163,7 +162,7 @@ def complete(
     judged = calibrated
     if out_of_fold is not None:
         check_fit(out_of_fold, labels)
-        judged = calibration(out_of_fold) if calibration is not None else out_of_fold.probabilities
+        judged = calibration(out_of_fold)
     return Filled(
         LabelMatrix(values, labels.categories, labels.paths),
         labels,
@@ -175,17 +174,11 @@ def complete(
     )
 
 
-def _halves(labels: LabelMatrix) -> Floats:
-    return np.full(labels.shape[1], HALF)
-
-
-def _precise(
-    calibrated: Floats, labels: LabelMatrix, calibration: Calibration | None, target: float
-) -> Floats:
+def _precise(calibrated: Floats, labels: LabelMatrix, calibration: Calibration, target: float) -> Floats:
     """Thresholds (C,) for a precision: from held-out labels, or from the probabilities where there are
     none.
     """
-    if calibration is not None and calibration.counts.sum():
+    if calibration.counts.sum():
         return for_precision(calibration.ordered(labels.categories).counts, target)
     check_share("min_precision", target)
     warnings.warn(

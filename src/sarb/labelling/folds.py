@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sarb.data.dataset import Dataset
 from sarb.errors import ConfigError, DataError
-from sarb.files import read_json
+from sarb.inference.prediction import predict
 from sarb.labels import LabelMatrix
+from sarb.progress import Progress
 from sarb.scores import Scores
-
-if TYPE_CHECKING:
-    from sarb.data.dataset import Dataset
-
-FILE = "oof.npz"
+from sarb.settings import Settings, resolve
+from sarb.training.run import start_run
 
 
 def fold_numbers(labels: LabelMatrix, folds: int, seed: int = 0) -> NDArray[np.int64]:
@@ -56,6 +54,7 @@ def out_of_fold(
     part_seed: int = 0,
     out: str | Path | None = None,
     progress: bool = True,
+    settings: Settings | None = None,
     **options: Any,
 ) -> Scores:
     """Train ``folds`` times, each time without one part of the known labels, and score that part.
@@ -66,16 +65,14 @@ def out_of_fold(
         part_seed: of the parts; the trainings have the seed in ``options``.
         out: folder that keeps the scores of each finished part, so that an interrupted call goes on there.
         progress: talk to stderr.
-        options: settings of :func:`sarb.fit`.
+        settings: of the trainings, resolved already.
+        options: settings of :func:`sarb.fit`, where ``settings`` is not given.
 
     Returns:
         Logits (N, C) of all entries, each by the model of its own part; unknown entries have a part too, so
         that they are scored just as the known ones were. Images that cannot be read are left out.
     """
-    from sarb.inference.prediction import predict
-    from sarb.progress import Progress
-    from sarb.training.loop import fit
-
+    settings = settings or resolve(**options)
     talk = Progress(progress)
     part = fold_numbers(train.labels, folds, part_seed)
     logits = np.full(train.labels.shape, np.nan, np.float32)
@@ -87,8 +84,8 @@ def out_of_fold(
         else:
             learned = replace(train, labels=without(train.labels, part == number))
             talk.say(f"part {number + 1} of {folds}")
-            model = fit(learned, progress=talk, **options)
-            scores = predict(model, train, cache=bool(options.get("cache")), skipped=[])
+            model = start_run(learned, settings, progress=talk).model
+            scores = predict(model, train, cache=bool(settings.cache), unreadable="skip")
             if kept is not None:
                 scores.save(kept)
         found = np.array([rows[path] for path in scores.paths], np.int64)
@@ -120,22 +117,3 @@ def on_scale(held: Scores, scores: Scores, labels: LabelMatrix) -> Scores:
             scaled = (logits[:, column] - mine.mean()) / mine.std()
             logits[:, column] = scaled * theirs.std() + theirs.mean()
     return Scores(logits, held.categories, held.paths)
-
-
-def run_options(run: Path, parts: Path) -> dict[str, Any]:
-    """The settings of a run, ready for :func:`sarb.fit`: the same training again. ``parts`` is a folder for
-    scratch.
-    """
-    config: Mapping[str, Any] = read_json(run / "config.json")
-    recipe = parts / "as-trained.toml"  # an empty one, so that no default of this machine's recipe joins in
-    parts.mkdir(parents=True, exist_ok=True)
-    recipe.write_text("# every setting is given\n", encoding="utf-8")
-    # stopping early needs validation images, which a fold does not have; the epochs have grown to min_steps
-    # already
-    changed = {
-        "patience": None,
-        "min_steps": 0,
-        "recipe": recipe,
-        "cache": True if config.get("cached") else None,
-    }
-    return {**config["settings"], **changed}

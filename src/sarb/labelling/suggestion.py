@@ -102,7 +102,7 @@ def suggest(
     wrong += [f"rarity must be above 0, got {rarity}"] if not rarity > 0 else []
     if wrong:
         raise ConfigError(wrong)
-    p = calibration(scores) if calibration is not None else scores.probabilities
+    p = (calibration or Calibration.identity(scores.categories))(scores)
     gain = told(labels) if cooccurrence else np.zeros(labels.shape)
     worth = finds * p + uncertainty * entropy(p) + cooccurrence * gain
     row, column = np.nonzero(labels.values == UNKNOWN)

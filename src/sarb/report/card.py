@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sarb.errors import ConfigError
-from sarb.files import atomic_write, read_json
 from sarb.labels import LabelMatrix
 
 if TYPE_CHECKING:
@@ -138,16 +136,6 @@ def with_license(card: str, license: str) -> str:
     return re.sub(
         r"(^## Licence\n\n).*?(?=\n\n## |\Z)", rf"\g<1>{license}\n", card, count=1, flags=re.M | re.S
     )
-
-
-def write_card(folder: Path, model: Model) -> None:
-    """Write the card of a run's model anew, with what the test has found."""
-    config = read_json(folder / "config.json")
-    labels = LabelMatrix.load(folder / "labels.npz")
-    metrics = read_json(folder / "metrics.json") if (folder / "metrics.json").is_file() else None
-    text = model_card(model, config["settings"], labels, data=config.get("data"), metrics=metrics)
-    with atomic_write(folder / "model" / "README.md") as file:
-        file.write(text)
 
 
 def _use() -> str:

@@ -4,22 +4,17 @@
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.errors import DataError
 from sarb.report.style import WIDTH, Colours, Theme, new_figure, png, say, style
+from sarb.runs.log import Log
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Log = Mapping[str, NDArray[np.float64]]
 
 #: what the loss terms are called in the pictures
 TERMS = {
@@ -29,19 +24,6 @@ TERMS = {
     "loss_ilrb": "instance blend (ilrb)",
     "loss_plrb": "prototype blend (plrb)",
 }
-
-
-def read_log(path: str | Path) -> dict[str, NDArray[np.float64]]:
-    """Read ``log.csv`` or ``steps.csv`` as columns of numbers; a cell that is no number is nan."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot read this log ({error})") from error
-    header, *rows = list(csv.reader(text.splitlines())) or [[]]
-    return {
-        name: np.array([_number(row[index]) if index < len(row) else math.nan for row in rows])
-        for index, name in enumerate(header)
-    }
 
 
 def has_curves(log: Log, *prefixes: str) -> bool:
@@ -210,11 +192,3 @@ def _epochs(log: Log) -> NDArray[np.float64]:
     """The epoch column, or 0, 1, 2 … without one."""
     first = next(iter(log.values()), np.array([]))
     return log["epoch"] if "epoch" in log else np.arange(len(first), dtype=np.float64)
-
-
-def _number(text: str) -> float:
-    """A number, or nan."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan

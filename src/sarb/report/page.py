@@ -11,8 +11,9 @@ import sarb
 from sarb.batches.cache_files import cache_note
 from sarb.files import atomic_write
 from sarb.report import html, sections
-from sarb.report.folder import RunFolder
 from sarb.report.report import DECISIONS, RULES, Report, number, ranked
+from sarb.report.stored import other_measurements, stored_report
+from sarb.runs.folder import RunFolder
 
 #: what the page says about its numbers
 NOTES = {
@@ -39,7 +40,7 @@ def write_report(run_dir: str | Path) -> Path:
     Every section is made from files of the folder; where one is missing, a sentence says so.
     """
     run = RunFolder.read(run_dir)
-    report = run.report()
+    report = stored_report(run)
     parts = [
         ("trained", "What was trained", _trained(run)),
         ("learned", "How it learned", sections.learned_section(run)),
@@ -57,7 +58,7 @@ def write_report(run_dir: str | Path) -> Path:
     body.append(
         f"<footer>Written by sarb {html.escape(sarb.__version__)} from the files in this folder.</footer>"
     )
-    target = run.path / "report.html"
+    target = run.report_page
     with atomic_write(target) as file:
         file.write(html.page(f"{run.name} · sarb report", "\n".join(body)))
     return target
@@ -128,11 +129,11 @@ def _decisions(run: RunFolder, report: Report) -> str:
             f"; {_count(left_out, 'category', 'categories')} without a known positive left out of mAP and CR"
         )
     content += html.paragraph(f"{counted}{'; ' + report.caution if report.caution else ''}.", "note")
-    if run.others():
+    if other_measurements(run):
         names = ("mAP", "mAP_interpolated", "OF1", "CF1")
         more = [
             [html.cell(OTHERS.get(key, key)), *(_metric_cell(value.get(name)) for name in names)]
-            for key, value in run.others().items()
+            for key, value in other_measurements(run).items()
         ]
         content += "<h3>Also measured</h3>" + html.table(["what", *names], more)
     return content

@@ -7,12 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sarb.labelling.calibration import load_calibration
 from sarb.report import curves, html, plots, samples
-from sarb.report.folder import RunFolder
 from sarb.report.reliability import reliability
 from sarb.report.report import Report, number, ranked
 from sarb.report.style import Theme, write_png
+from sarb.runs.folder import RunFolder
 
 
 def learned_section(run: RunFolder) -> str:
@@ -109,7 +108,7 @@ def curves_section(run: RunFolder, report: Report | None) -> str:
 
 def calibration_section(run: RunFolder) -> str:
     """Reliability plot, calibration error and thresholds, from ``thresholds.json``."""
-    found = load_calibration(run.path)
+    found = run.calibration()
     if found is None:
         text = "The probabilities are not calibrated: there is no thresholds.json in the folder. "
         text += "'sarb calibrate' makes "
@@ -195,7 +194,7 @@ def samples_section(run: RunFolder) -> str:
     shown = samples.read_samples(run.scores, run.test)
     if not shown:
         return html.paragraph("No picture is shown: the test images are no longer where they were.", "absent")
-    write_png(run.path / "plots" / "samples.png", samples.sample_grid(shown))
+    write_png(run.plot("samples"), samples.sample_grid(shown))
     legend = "".join(
         f'<li class="{mark}"><b>{symbol}</b><span>{html.escape(meaning)}</span></li>'
         for mark, (symbol, meaning) in samples.MARKS.items()
@@ -223,5 +222,5 @@ def _sample_card(sample: samples.Sample) -> str:
 def _plot(run: RunFolder, name: str, draw: Callable[[Theme], bytes], alternative: str, caption: str) -> str:
     """Write a picture to the plots folder and return it for the html."""
     light = draw("light")
-    write_png(run.path / "plots" / f"{name}.png", light)
+    write_png(run.plot(name), light)
     return html.plot(draw, light, alternative, caption)

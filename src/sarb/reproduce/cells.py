@@ -4,27 +4,27 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sarb.errors import ConfigError, did_you_mean
-from sarb.files import read_json, write_json
 from sarb.rows import ROWS
+from sarb.runs.folder import RunFolder
+from sarb.settings import resolve
+from sarb.workflows.training import merge_options, train_session
 
 METRICS = ("mAP", "mAP_interpolated", "OP", "OR", "OF1", "CP", "CR", "CF1")
 #: settings that do not change the numbers, and the seed, which is part of the cell
 OUTSIDE = {"workers", "seed"}
-#: what a finished cell leaves in its run folder
-FINISHED = "cell.json"
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,6 @@ class Plan:
 
     def setup(self, row: str) -> str:
         """Hash of all settings of a row besides known share, seed and data: other settings, another hash."""
-        from sarb.settings import resolve
-        from sarb.workflows.session import merge_options
-
         options, _, problems = merge_options(row, self.assignments_of(row), self.given)
         if problems:
             raise ConfigError(problems)
@@ -131,8 +128,6 @@ def fingerprint(data: Any) -> str:
 
 def run_cell(plan: Plan, cell: Cell, data: str) -> dict[str, Any]:
     """Train and test a cell, or the rest of it; return its line for ``results.csv``."""
-    from sarb.workflows.session import train_session
-
     folder = plan.folder(cell)
     train_session(
         source=plan.source,
@@ -151,30 +146,26 @@ def run_cell(plan: Plan, cell: Cell, data: str) -> dict[str, Any]:
         page=plan.reports,  # drawing the report of a small run takes longer than the run
     )
     line = {"data": data, "setup": plan.setup(cell.row), **read_run(folder, cell)}
-    write_json(folder / FINISHED, line)
-    for name in ("checkpoint", *([] if plan.keep_models else ["model", "best"])):
-        shutil.rmtree(folder / name, ignore_errors=True)
+    RunFolder(folder).finish_cell(line, plan.keep_models)
     return line
 
 
 def finished(folder: Path, data: str) -> dict[str, Any] | None:
     """The line of a cell that ended without reaching ``results.csv``, else None."""
-    if not (folder / FINISHED).is_file():
-        return None
-    line: dict[str, Any] = read_json(folder / FINISHED)
-    return line if line["data"] == data else None
+    line = RunFolder(folder).finished_cell()
+    return line if line is not None and line["data"] == data else None
 
 
 def read_run(folder: Path, cell: Cell) -> dict[str, Any]:
     """What ``results.csv`` says about a run folder."""
-    config = read_json(folder / "config.json")
-    metrics = read_json(folder / "metrics.json")
+    run = RunFolder(folder)
+    config = run.config
+    metrics = run.metrics
     settings = config["settings"]
-    log = _read(folder / "log.csv")
+    log = run.log_rows()
     last: Mapping[str, str] = log[-1] if log else {}
-    losses = [float(row["loss"]) for row in _read(folder / "steps.csv") if row["loss"]]
     completed = [float(value) for name, value in last.items() if name.startswith("completed_") and value]
-    mean, change = steadiness(losses)
+    mean, change = steadiness(run.step_losses())
     return {
         "dataset": config["data"]["name"],
         "row": cell.row,
@@ -202,18 +193,9 @@ def steadiness(losses: list[float]) -> tuple[float | None, float | None]:
     Both over the second half of the training: where blending begins the loss gets new terms, and that jump
     would outweigh all others.
     """
-    import numpy as np
-
     half = losses[len(losses) // 2 :]
     return (float(np.mean(half)), float(np.std(np.diff(half)))) if len(half) > 2 else (None, None)
 
 
 def _rounded(value: Any) -> Any:
     return "" if value is None else round(float(value), 4)
-
-
-def _read(path: Path) -> list[dict[str, str]]:
-    if not path.is_file():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))

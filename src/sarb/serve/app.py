@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from sarb import __version__
 from sarb.errors import ImageError, SarbError
+from sarb.runs.folder import RunFolder
 from sarb.serve.api_review import review_routes
 from sarb.serve.api_try import try_routes
 from sarb.serve.desk import Desk, StaleError
@@ -79,7 +80,7 @@ def create_app(
 
 
 def _page_routes(app: FastAPI, run: Path, recogniser: Recogniser, desk: Desk | None, limit: int) -> None:
-    report = run / "report.html"
+    report = RunFolder(run).report_page
 
     @app.get("/", include_in_schema=False)
     def page() -> FileResponse:
@@ -93,7 +94,7 @@ def _page_routes(app: FastAPI, run: Path, recogniser: Recogniser, desk: Desk | N
             model=repr(recogniser.model),
             version=__version__,
             categories=list(recogniser.categories),
-            calibrated=recogniser.calibration is not None,
+            calibrated=recogniser.calibration.fitted,
             review=desk is not None,
             report=report.is_file(),
             max_upload=limit,

@@ -17,7 +17,7 @@ BUDGET = 5000
 def order(
     scores: Scores,
     labels: LabelMatrix,
-    calibration: Calibration | None = None,
+    calibration: Calibration,
     readable: NDArray[np.bool_] | None = None,
     budget: int = BUDGET,
 ) -> tuple[NDArray[np.int64], dict[int, str]]:
@@ -36,7 +36,7 @@ def order(
     """
     unknown = ~labels.known if readable is None else ~labels.known & readable[:, None]
     places = np.flatnonzero(unknown)
-    probabilities = scores.probabilities if calibration is None else calibration(scores)
+    probabilities = calibration(scores)
     uncertain = places[np.argsort(np.abs(probabilities.ravel()[places] - 0.5), kind="stable")]
     asked = suggest(scores, labels, budget, calibration=calibration)
     first = asked.row * labels.shape[1] + asked.column

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
-from sarb.labelling.calibration import load_calibration
 from sarb.model import Model
 from sarb.scores import Scores
 from sarb.serve.heat import to_bytes
@@ -26,16 +24,16 @@ class Seen:
 
 
 class Recogniser:
-    """A model, its calibration if the run has one, and a lock.
+    """A model, its calibration and a lock.
 
     Requests arrive on threads; the lock keeps one forward pass from slowing down another, and the event loop
     free.
     """
 
-    def __init__(self, model: Model, run: Path) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
         self.categories = model.categories
-        self.calibration = load_calibration(run)
+        self.calibration = model.calibration()
         self._lock = threading.Lock()
 
     @torch.inference_mode()
@@ -51,11 +49,9 @@ class Recogniser:
         return Seen(self.probabilities(scores)[0], to_bytes(attention[0].float().cpu().numpy()))
 
     def probabilities(self, scores: Scores) -> NDArray[np.float64]:
-        """(N, C), calibrated where the run has a calibration."""
-        return scores.probabilities if self.calibration is None else self.calibration(scores)
+        """(N, C), calibrated where the model is."""
+        return self.calibration(scores)
 
     def thresholds(self) -> NDArray[np.float64]:
-        """(C,) the probability from which on a label counts as present; 0.5 without a calibration."""
-        if self.calibration is None:
-            return np.full(len(self.categories), 0.5)
+        """(C,) the probability from which on a label counts as present."""
         return self.calibration.ordered(self.categories).thresholds

@@ -43,7 +43,7 @@ def serve(
     """
     listening = listen(host, port)  # first, so that a taken port is known before a model is loaded
     with listening:
-        recogniser = Recogniser(load_model(run), run)
+        recogniser = Recogniser(load_model(run))
         desk = None if labels is None else open_desk(recogniser, labels, options or {}, out)
         app = create_app(run, recogniser, desk, host=host)
         if host not in LOOPBACK:

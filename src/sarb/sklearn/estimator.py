@@ -19,6 +19,7 @@ from sarb.data.dataset import Dataset
 from sarb.errors import ConfigError
 from sarb.labelling.calibration import Calibration, calibrate
 from sarb.metrics import average_precision
+from sarb.runs.folder import CONFIG, WEIGHTS, RunFolder
 from sarb.scores import Scores
 from sarb.sklearn.inputs import InputError, labelled, pictures
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from sarb.model import Model
 
 #: what a pickle keeps of the model; reading them runs no code
-MODEL_FILES = ("model.safetensors", "config.json")
+PICKLED = (WEIGHTS, CONFIG)
 
 
 class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -122,7 +123,7 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Up to 1 % of unreadable files are skipped, as in :func:`sarb.fit`.
         """
-        from sarb.training.loop import fit
+        from sarb.training.run import fit
 
         train = labelled(X, y, self.encoding, self.categories)
         held = None
@@ -157,8 +158,6 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _calibrate(self, held: Dataset) -> Calibration | None:
         """Calibrate on the known labels of the images held out, and put the result into the run folder."""
-        from sarb.workflows.session_labels import store
-
         if not (held.labels.positives.sum() and held.labels.negatives.sum()):
             warnings.warn(
                 f"valid={self.valid}: the {len(held)} images held out have no known labels of both kinds; the "
@@ -168,7 +167,7 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None
         found = calibrate(self._scores(held), held.labels, source="known labels of the images held out")
         if self.out is not None:
-            store(Path(self.out), found)
+            RunFolder(self.out).write_calibration(found)
         return found
 
     def _scores(self, images: Any) -> Scores:
@@ -236,7 +235,7 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             home = state["model_"].folder
             with tempfile.TemporaryDirectory() as place:
                 folder = model.save(Path(place) / "model")
-                state["model_"] = {name: (folder / name).read_bytes() for name in MODEL_FILES}
+                state["model_"] = {name: (folder / name).read_bytes() for name in PICKLED}
             model.folder = home
         return state
 
@@ -245,7 +244,7 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             from sarb.model import Model
 
             with tempfile.TemporaryDirectory() as place:
-                for name in MODEL_FILES:
+                for name in PICKLED:
                     (Path(place) / name).write_bytes(state["model_"][name])
                 state = {**state, "model_": Model.load(place)}
             state["model_"].folder = None  # it was there for a moment only

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,114 +22,14 @@ from sarb.metrics import evaluate as measure
 from sarb.model import Model, load_model, new_model, start_from
 from sarb.progress import Progress
 from sarb.registry import METHODS, find
-from sarb.runs.checkpoint import (
-    State,
-    check_same_run,
-    check_start,
-    has_checkpoint,
-    load_checkpoint,
-    save_checkpoint,
-    versions,
-    write_config,
-    write_tables,
-)
-from sarb.settings import Settings, resolve
+from sarb.report.card import model_card
+from sarb.runs.checkpoint import State, load_checkpoint, save_checkpoint
+from sarb.runs.folder import RunFolder
+from sarb.settings import Settings
 from sarb.training.optim import OPTIMIZERS, parameter_groups, schedule_factor
-from sarb.training.track import Trackers
 
 
-def fit(
-    train: Dataset,
-    *,
-    method: str | None = None,
-    network: str | None = None,
-    backbone: str | None = None,
-    seed: int | None = None,
-    out: str | Path | None = None,
-    valid: float | Dataset | None = None,
-    words: str | Path | None = None,
-    init: str | Path | Model | None = None,
-    resume: bool = False,
-    patience: int | None = None,
-    method_options: Mapping[str, Any] | None = None,
-    network_options: Mapping[str, Any] | None = None,
-    backbone_options: Mapping[str, Any] | None = None,
-    recipe: str | Path | None = None,
-    progress: bool | Progress = True,
-    record: Mapping[str, Any] | None = None,
-    track: str | Sequence[str] | Trackers | None = None,
-    **options: Any,
-) -> Model:
-    """Train a network on partial labels and return the model of the last epoch.
-
-    Images that cannot be read are skipped and listed in ``errors.csv``; more than 1 % of them stop the run.
-
-    Args:
-        train: images with labels in {-1, 0, +1}; hide some first with ``train.hide(known, seed)``.
-        method: a key of ``METHODS``; None takes the recipe's, else ``sarb``.
-        network: a key of ``NETWORKS``; ``ssgrl``.
-        backbone: a key of ``BACKBONES``; ``efficientnet_lite0``.
-        seed: (0) of weights, order, augmentation, blending; the same seed gives the same model.
-        out: run folder to write; None writes nothing.
-        valid: share of the training images (or a Dataset) for validation after each epoch.
-        words: GloVe-format file of word vectors; names it lacks get a learned embedding.
-        init: model or folder to start from.
-        resume: continue the run in ``out`` from its last finished epoch.
-        patience: stop when the validation mAP has not risen for so many epochs.
-        method_options: keyword arguments of the method, e.g. ``{"alpha": 0.5}``.
-        network_options: of the network, e.g. ``{"csrl": "sam"}``.
-        backbone_options: ``train_stages``, ``weights``, ``frozen_norms``.
-        recipe: name or file of a recipe with the defaults; None takes the one for this machine.
-        progress: talk to stderr.
-        record: facts about the data source to keep in ``config.json``.
-        track: also log to ``tensorboard``, ``wandb`` or both; changes no number.
-        options: any other setting of :class:`sarb.settings.Settings`: epochs, batch_size, lr, image_size, …
-    """
-    talk = Progress.of(progress)
-    settings = resolve(
-        recipe,
-        method=method,
-        network=network,
-        backbone=backbone,
-        seed=seed,
-        patience=patience,
-        words=words,
-        method_options=method_options,
-        network_options=network_options,
-        backbone_options=backbone_options,
-        **options,
-    )
-    if settings.patience is not None and not valid:
-        raise ConfigError(["patience needs a validation split: add valid=0.1 (--valid 0.1)"])
-    folder = Path(out) if out is not None else None
-    trackers = Trackers.of(track, folder)
-    check_start(train, folder, resume)  # before the first long computation
-    training = _Training(train, settings, valid, init, talk)
-    config = {
-        "settings": training.settings.as_dict(),
-        "data": {
-            "name": train.name,
-            "images": len(train),
-            "known_share": train.labels.known_share,
-            "labels": train.labels.fingerprint(),
-            "valid_images": len(training.split.valid),
-            **(record or {}),
-        },
-        "categories": list(train.categories),
-        "versions": versions(),
-        "threads": torch.get_num_threads(),
-        "device": str(training.device),
-        **training.sources.record(),
-    }
-    if folder is not None:
-        training.open(folder, config, resume)
-    with trackers:
-        trackers.open(config, training.state.log, writing=training.accelerator.is_main_process)
-        training.run(folder, trackers.log)
-    return training.model
-
-
-class _Training:
+class Training:
     """One run: data, method, optimiser and state."""
 
     def __init__(
@@ -189,22 +89,22 @@ class _Training:
         optimizer = OPTIMIZERS[settings.optimizer](groups, betas=(0.9, 0.999))  # type: ignore[call-arg]
         self.wrapped, self.optimizer = self.accelerator.prepare(self.method, optimizer)
 
-    def open(self, folder: Path, config: dict[str, Any], resume: bool) -> None:
+    def open(self, folder: RunFolder, config: dict[str, Any], resume: bool) -> None:
         """Start the run folder, or take up the run that is in it."""
-        if resume and has_checkpoint(folder):
-            check_same_run(folder, config)
-            self.state = State(**load_checkpoint(folder, self.method, self.optimizer))
+        if resume and folder.checkpoint.is_file():
+            folder.check_same(config)
+            self.state = State(**load_checkpoint(folder.checkpoint, self.method, self.optimizer))
             self.skipped.merge(self.state.skipped)
-            self.talk.say(f"resuming {folder} after epoch {self.state.epoch - 1}")
+            self.talk.say(f"resuming {folder.path} after epoch {self.state.epoch - 1}")
             return
-        if resume and folder.exists() and any(folder.iterdir()):
-            self.talk.say(f"{folder}: no finished epoch to resume from, starting at the first")
+        if resume and folder.path.exists() and any(folder.path.iterdir()):
+            self.talk.say(f"{folder.path}: no finished epoch to resume from, starting at the first")
         self.accelerator.wait_for_everyone()  # all have looked before one writes
         if self.accelerator.is_main_process:
-            write_config(folder, config)
-            self.split.train.labels.save(folder / "labels.npz")
+            folder.write_config(config)
+            folder.write_train(self.split.train.labels)
 
-    def run(self, folder: Path | None, told: Callable[[list[dict[str, Any]]], None]) -> None:
+    def run(self, folder: RunFolder | None, told: Callable[[list[dict[str, Any]]], None]) -> None:
         """All epochs of all rounds, then the final model; ``told`` gets the log after every epoch."""
         settings = self.settings
         state = self.state
@@ -219,18 +119,15 @@ class _Training:
             state.skipped = self.skipped.rows()
             self._tell(row, total)
             if folder is not None and self.accelerator.is_main_process:
-                write_tables(
-                    folder, state
-                )  # before the checkpoint: who is killed in between repeats the epoch
+                # before the checkpoint: a run that is killed in between repeats the epoch
+                folder.write_tables(state.log, state.step_rows(), state.skipped)
                 told(state.log)
-                save_checkpoint(folder, self.method, self.optimizer, vars(state))
+                save_checkpoint(folder.checkpoint, self.method, self.optimizer, vars(state))
         self.model.network.eval()
         if folder is not None and self.accelerator.is_main_process:
-            from sarb.report.card import model_card
-
             used = self.skipped.used()
-            used.save(folder / "labels.npz")
-            self.model.save(folder / "model", model_card(self.model, settings.as_dict(), used))
+            folder.write_train(used)
+            self.model.save(folder.model.path, model_card(self.model, settings.as_dict(), used))
         self.accelerator.wait_for_everyone()
 
     def _patience_over(self) -> bool:
@@ -311,7 +208,7 @@ class _Training:
         frozen = self.model.network.backbone.frozen
         return (batch.images if batch.frozen else frozen(batch.images) for batch in self._plain_batches())
 
-    def _validate(self, folder: Path | None) -> dict[str, Any]:
+    def _validate(self, folder: RunFolder | None) -> dict[str, Any]:
         """Metrics on the known labels of the validation images; remember the best epoch."""
         if not len(self.split.valid):
             return {}
@@ -326,7 +223,7 @@ class _Training:
             self.state.best = result["mAP"]
             self.state.best_epoch = self.state.epoch
             if folder is not None and self.accelerator.is_main_process:
-                self.model.save(folder / "best")
+                self.model.save(folder.best.path)
         return {f"valid_{name}": result[name] for name in ("mAP", "mAP_interpolated", "OF1", "CF1")}
 
     def _tell(self, row: dict[str, Any], total: int) -> None:

@@ -11,7 +11,7 @@ import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -132,6 +132,7 @@ def create_backbone(
     weights: str | Path | None = "default",
     train_stages: int | None = None,
     frozen_norms: bool = False,
+    **options: Any,
 ) -> Backbone:
     """Build a backbone by name.
 
@@ -141,8 +142,9 @@ def create_backbone(
             come with the installation (efficientnet_lite0), random for ``tiny``, an error for a ResNet.
         train_stages: how many of the last stages are trained; None is the backbone's own default.
         frozen_norms: keep the batch norms of the trained stages in eval mode as well (small batches).
+        options: keyword options of this backbone's own.
     """
-    backbone: Backbone = find("backbone", BACKBONES, name)()
+    backbone: Backbone = find("backbone", BACKBONES, name)(**options)
     file = _weight_file(name, backbone, weights)
     if file is not None:
         load_weights(backbone, file)

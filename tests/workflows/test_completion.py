@@ -9,17 +9,13 @@ import pytest
 
 import sarb
 from sarb.errors import ConfigError, DataError, SarbError
-from sarb.labelling.calibration import calibrate, load_calibration
-from sarb.workflows.session import predict_session, train_session
-from sarb.workflows.session_labels import (
-    calibrate_session,
-    complete_session,
-    describe,
-    run_data,
-    suggest_session,
-    suggest_weights,
-    trained_on,
-)
+from sarb.labelling.calibration import calibrate
+from sarb.runs.lookup import load_calibration
+from sarb.workflows.calibration import calibrate_session, describe
+from sarb.workflows.completion import complete_session, suggest_session, suggest_weights
+from sarb.workflows.labelled import run_data, trained_on
+from sarb.workflows.prediction import predict_session
+from sarb.workflows.training import train_session
 from tests.documentation.tools import run as run_command
 from tests.labelling.made_scores import make
 
@@ -81,9 +77,11 @@ def test_out_of_fold(plain):
 
 
 def test_complete_long(plain, tmp_path):
-    filled, skipped = complete_session(plain, tmp_path / "filled.csv", min_confidence=0.7)
+    filled = complete_session(plain, tmp_path / "filled.csv", min_confidence=0.7)
     table = rows(tmp_path / "filled.csv")
-    assert skipped == [] and len(table) == 48 * 5  # the test images have no gap, but belong to the table
+    assert (
+        filled.scores.skipped == () and len(table) == 48 * 5
+    )  # the test images have no gap, but belong to the table
     data = run_data(plain)
     given = {
         (p, c): v
@@ -132,7 +130,7 @@ def test_complete_wide_leaves_test_images_as_they_were(plain, squares, tmp_path,
         "source": str(tmp_path / "gaps.csv"),
         "data_options": {"encoding": "binary", "root": str(squares)},
     }
-    filled, _ = complete_session(plain, tmp_path / "wide.csv", to="wide", **given)
+    filled = complete_session(plain, tmp_path / "wide.csv", to="wide", **given)
     assert "the labels of 12 test images are left as given; --split all fills" in capsys.readouterr().err
     assert len(filled.labels) == 36
     made = sarb.load(tmp_path / "wide.csv", encoding="binary", root=squares)
@@ -159,7 +157,7 @@ def test_figures_that_say_little_say_so():
 
 @pytest.mark.parametrize("to", ["open_images", "label_studio"])
 def test_complete_for_other_tools(plain, tmp_path, to):
-    filled, _ = complete_session(plain, tmp_path / "out", to=to)
+    filled = complete_session(plain, tmp_path / "out", to=to)
     assert (tmp_path / "out").stat().st_size > 100 and filled.labels.known.all()
 
 

@@ -1,0 +1,123 @@
+"""``sarb train``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sarb.cli.common import SKIPPED, Options, end_with, examples, pairs
+
+TRAIN = examples(
+    "sarb train --data demo --known 0.1 --out runs/demo",
+    "sarb train --data labels.csv -o encoding=binary --method sarb --epochs 15 --out runs/mine",
+    'sarb train --data demo --row "Ours w/ SAM" --known 0.1 --out runs/sam',
+    "sarb train coco2014 --data coco:/data/coco --known 0.1 --set backbone.weights=resnet101.pth --out runs/coco",
+    "sarb train --data demo --known 0.1 --out runs/demo --resume",
+)
+
+
+def train(
+    recipe: Annotated[
+        str | None, typer.Argument(help="Recipe: a built-in name (see 'sarb list recipes') or a TOML file.")
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Data source: demo, labels.csv, coco:DIR, voc:DIR, vg:DIR.", metavar="SRC"),
+    ] = None,
+    option: Options = None,
+    method: Annotated[str | None, typer.Option(help="How to train; see 'sarb list methods'.")] = None,
+    network: Annotated[str | None, typer.Option(help="What to train; see 'sarb list networks'.")] = None,
+    backbone: Annotated[str | None, typer.Option(help="Image to map; see 'sarb list backbones'.")] = None,
+    row: Annotated[str | None, typer.Option(help="A row of the paper by name; see 'sarb list rows'.")] = None,
+    known: Annotated[
+        float, typer.Option(help="Share of the training labels to keep; 1 hides nothing.")
+    ] = 1.0,
+    mask_seed: Annotated[
+        int | None, typer.Option(help="Seed of what is hidden.", show_default="--seed")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the training images.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Images per step.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    image_size: Annotated[int | None, typer.Option(help="Side of the square input in pixels.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything.", show_default="0")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder.", show_default="runs/DATA-METHOD-KNOWN")
+    ] = None,
+    valid: Annotated[float | None, typer.Option(help="Share of training images kept for validation.")] = None,
+    words: Annotated[Path | None, typer.Option(help="Word vectors in GloVe format.")] = None,
+    init: Annotated[Path | None, typer.Option(help="Run or model to start from.", metavar="MODEL")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
+    patience: Annotated[
+        int | None, typer.Option(help="Stop after so many epochs without a better validation mAP.")
+    ] = None,
+    cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the feature cache.")] = None,
+    cache_views: Annotated[
+        int | None, typer.Option(help="Train on so many cached augmented views of each image.", metavar="V")
+    ] = None,
+    augment: Annotated[
+        bool | None, typer.Option("--augment/--no-augment", help="Random crops and flips.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that decode images; 0 decodes in threads.")
+    ] = None,
+    precision: Annotated[str | None, typer.Option(help="no (fp32), fp16 or bf16.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Any setting, e.g. method.alpha=0.3, network.csrl=sam, lr.sd=0.1.",
+            metavar="NAME=VALUE",
+        ),
+    ] = None,
+    track: Annotated[
+        list[str] | None, typer.Option(help="Also log to tensorboard or wandb; repeatable.", metavar="NAME")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Train a recogniser from partial labels, test it, write the run folder and its report."""
+    from sarb.runs.folder import RunFolder
+    from sarb.workflows.training import train_session
+
+    given = {
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "lr": lr,
+        "image_size": image_size,
+        "cache": cache,
+        "cache_views": cache_views,
+        "augment": augment,
+        "workers": workers,
+        "precision": precision,
+        "patience": patience,
+        "words": words,
+        "method": method,
+        "network": network,
+        "backbone": backbone,
+    }
+    folder, report = train_session(
+        recipe=recipe,
+        source=data,
+        data_options=pairs(option),
+        row=row,
+        known=known,
+        mask_seed=mask_seed,
+        seed=seed,
+        out=out,
+        valid=valid,
+        init=init,
+        resume=resume,
+        assignments=set_ or [],
+        given=given,
+        quiet=quiet,
+        track=track or [],
+    )
+    run = RunFolder(folder)
+    if not quiet:
+        typer.echo(str(report))
+        typer.echo(f"report: {run.report_page}")
+    skipped = [(row["file_name"], row["reason"]) for row in run.errors()]
+    # torchrun takes any code but 0 for a crash and would stop or repeat the finished run
+    end_with(skipped, code=SKIPPED if os.environ.get("WORLD_SIZE", "1") == "1" else 0)

@@ -1,0 +1,205 @@
+"""``fit``: from labelled images to a trained model, and to the run that knows how it was made."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sarb import __version__
+from sarb.batches.sources import Sources, Split
+from sarb.data.dataset import Dataset
+from sarb.errors import ConfigError, SarbError
+from sarb.labels import LabelMatrix
+from sarb.model import Model
+from sarb.progress import Progress
+from sarb.runs.folder import RunFolder
+from sarb.settings import Settings, resolve
+from sarb.training.loop import Training
+from sarb.training.track import Trackers
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a training knows when it ends.
+
+    Attributes:
+        model: of the last epoch.
+        settings: as they were used; ``epochs`` may have grown to ``min_steps``.
+        split: which images trained and which validated.
+        sources: where their batches came from.
+        labels: what it learned from: the training labels without those of unreadable images.
+        config: content of ``config.json``.
+        folder: the run folder; None if nothing was written.
+        writes: False in all processes but the first of ``torchrun``.
+    """
+
+    model: Model
+    settings: Settings
+    split: Split
+    sources: Sources
+    labels: LabelMatrix
+    config: dict[str, Any]
+    folder: RunFolder | None
+    writes: bool
+
+
+def fit(
+    train: Dataset,
+    *,
+    method: str | None = None,
+    network: str | None = None,
+    backbone: str | None = None,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    valid: float | Dataset | None = None,
+    words: str | Path | None = None,
+    init: str | Path | Model | None = None,
+    resume: bool = False,
+    patience: int | None = None,
+    method_options: Mapping[str, Any] | None = None,
+    network_options: Mapping[str, Any] | None = None,
+    backbone_options: Mapping[str, Any] | None = None,
+    recipe: str | Path | None = None,
+    progress: bool | Progress = True,
+    record: Mapping[str, Any] | None = None,
+    track: str | Sequence[str] | Trackers | None = None,
+    **options: Any,
+) -> Model:
+    """Train a network on partial labels and return the model of the last epoch.
+
+    Images that cannot be read are skipped and listed in ``errors.csv``; more than 1 % of them stop the run.
+
+    Args:
+        train: images with labels in {-1, 0, +1}; hide some first with ``train.hide(known, seed)``.
+        method: a key of ``METHODS``; None takes the recipe's, else ``sarb``.
+        network: a key of ``NETWORKS``; ``ssgrl``.
+        backbone: a key of ``BACKBONES``; ``efficientnet_lite0``.
+        seed: (0) of weights, order, augmentation, blending; the same seed gives the same model.
+        out: run folder to write; None writes nothing.
+        valid: share of the training images (or a Dataset) for validation after each epoch.
+        words: GloVe-format file of word vectors; names it lacks get a learned embedding.
+        init: model or folder to start from.
+        resume: continue the run in ``out`` from its last finished epoch.
+        patience: stop when the validation mAP has not risen for so many epochs.
+        method_options: keyword arguments of the method, e.g. ``{"alpha": 0.5}``.
+        network_options: of the network, e.g. ``{"csrl": "sam"}``.
+        backbone_options: ``train_stages``, ``weights``, ``frozen_norms``.
+        recipe: name or file of a recipe with the defaults; None takes the one for this machine.
+        progress: talk to stderr.
+        record: facts about the data source to keep in ``config.json``.
+        track: also log to ``tensorboard``, ``wandb`` or both; changes no number.
+        options: any other setting of :class:`sarb.settings.Settings`: epochs, batch_size, lr, image_size, …
+    """
+    settings = resolve(
+        recipe,
+        method=method,
+        network=network,
+        backbone=backbone,
+        seed=seed,
+        patience=patience,
+        words=words,
+        method_options=method_options,
+        network_options=network_options,
+        backbone_options=backbone_options,
+        **options,
+    )
+    run = start_run(
+        train,
+        settings,
+        out=out,
+        valid=valid,
+        init=init,
+        resume=resume,
+        progress=progress,
+        record=record,
+        track=track,
+    )
+    return run.model
+
+
+def start_run(
+    train: Dataset,
+    settings: Settings,
+    *,
+    out: str | Path | None = None,
+    valid: float | Dataset | None = None,
+    init: str | Path | Model | None = None,
+    resume: bool = False,
+    progress: bool | Progress = True,
+    record: Mapping[str, Any] | None = None,
+    track: str | Sequence[str] | Trackers | None = None,
+) -> Run:
+    """Train with settings that are resolved already; arguments as in :func:`fit`."""
+    if settings.patience is not None and not valid:
+        raise ConfigError(["patience needs a validation split: add valid=0.1 (--valid 0.1)"])
+    folder = None if out is None else RunFolder(out)
+    trackers = Trackers.of(track, None if folder is None else folder.path)
+    _check_start(train, folder, resume)  # before the first long computation
+    training = Training(train, settings, valid, init, Progress.of(progress))
+    config = _config(training, record or {})
+    if folder is not None:
+        training.open(folder, config, resume)
+    with trackers:
+        trackers.open(config, training.state.log, writing=training.accelerator.is_main_process)
+        training.run(folder, trackers.log)
+    return Run(
+        model=training.model,
+        settings=training.settings,
+        split=training.split,
+        sources=training.sources,
+        labels=training.skipped.used(),
+        config=config,
+        folder=folder,
+        writes=training.accelerator.is_main_process,
+    )
+
+
+def _check_start(train: Dataset, folder: RunFolder | None, resume: bool) -> None:
+    """Refuse what cannot become a run."""
+    if not len(train):
+        raise SarbError(f"{train.name}: there are no training images")
+    if not train.labels.known.any():
+        raise SarbError(f"{train.name}: none of the {train.labels.values.size:,} training labels is known")
+    if resume and folder is None:
+        raise ConfigError(["resume needs the run folder: give out=DIR (--out DIR)"])
+    if folder is not None and folder.checkpoint.is_file() and not resume:
+        raise SarbError(
+            f"{folder.path}: holds a run already; continue it with resume=True (--resume) or choose another folder"
+        )
+
+
+def _config(training: Training, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything needed to repeat the run."""
+    train = training.split.whole
+    return {
+        "settings": training.settings.as_dict(),
+        "data": {
+            "name": train.name,
+            "images": len(train),
+            "known_share": train.labels.known_share,
+            "labels": train.labels.fingerprint(),
+            "valid_images": len(training.split.valid),
+            **record,
+        },
+        "categories": list(train.categories),
+        "versions": _versions(),
+        "threads": torch.get_num_threads(),
+        "device": str(training.device),
+        **training.sources.record(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    """Versions of what decides the numbers."""
+    packages = ("torch", "numpy", "pillow", "accelerate", "scikit-learn")
+    return {
+        "sarb": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+    }

@@ -1,0 +1,68 @@
+"""``sarb calibrate``: out-of-fold scores of the known labels, then probabilities and thresholds."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sarb.inference.prediction import predict
+from sarb.labelling.calibration import Calibration, calibrate
+from sarb.labelling.folds import on_scale, out_of_fold
+from sarb.model import load_model
+from sarb.report.report import FEW_POSITIVES
+from sarb.runs.folder import RunFolder
+from sarb.settings import Settings
+from sarb.workflows.labelled import both, run_data, trained_on
+
+
+def calibrate_session(
+    run: Path, *, folds: int = 3, method: str = "platt", seed: int = 0, progress: bool = True
+) -> Calibration:
+    """Everything behind ``sarb calibrate``; write the out-of-fold scores and the calibration."""
+    folder = RunFolder(run)
+    train = trained_on(run, run_data(run).train)
+    scores = out_of_fold(
+        train, folds, part_seed=seed, out=folder.folds, progress=progress, settings=same_training(folder)
+    )
+    final = predict(load_model(run), train, cache=folder.cached, unreadable="skip")
+    final, labels = both(final, train.labels)
+    scores, _ = both(scores, train.labels)
+    scores = on_scale(scores, final, labels)
+    folder.write_out_of_fold(scores)
+    source = f"out-of-fold scores of the known training labels, {folds} parts"
+    calibration = folder.write_calibration(calibrate(scores, labels, method=method, source=source))
+    shutil.rmtree(folder.folds, ignore_errors=True)
+    return calibration
+
+
+def same_training(folder: RunFolder) -> Settings:
+    """The settings of a run, for another training of the same length without validation images."""
+    settings = folder.settings()
+    # early stopping needs validation images; the epochs have grown to min_steps already
+    return replace(settings, patience=None, min_steps=0, cache=True if folder.cached else None)
+
+
+def describe(calibration: Calibration) -> str:
+    """The figures of a calibration in a few lines."""
+    lines = [f"calibrated ({calibration.method}) on {calibration.source}"]
+    for name, key in (("calibration error", "calibration_error"), ("Brier score", "brier_score")):
+        figures = calibration.figures.get(key, {})
+        parts = (f"{kind.replace('_', ' ')} {value:.4f}" for kind, value in figures.items())
+        lines.append(f"{name}: " + ", ".join(parts))
+    return "\n".join([*lines, *_doubt(calibration)])
+
+
+def _doubt(calibration: Calibration) -> list[str]:
+    """A sentence where the figures say little, or speak against the calibration."""
+    positives = int(calibration.counts[0].sum())
+    error = calibration.figures.get("calibration_error", {})
+    if positives < FEW_POSITIVES:
+        return [
+            f"only {positives} of the held-out labels are present: differences between these numbers are noise"
+        ]
+    if error.get("after", 0) >= error.get("before", np.inf):
+        return ["no better than before: the probabilities were already as good as these labels can tell"]
+    return []

@@ -1,0 +1,258 @@
+"""``sarb train``: from a source of labels to a tested run folder with its report."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sarb.data import Data, Dataset, load, reader_name
+from sarb.errors import ConfigError, check_share, unknown_name
+from sarb.inference.prediction import match_categories, predict, readable
+from sarb.labelling.calibration import calibrate
+from sarb.labels import LabelMatrix
+from sarb.model import load_model
+from sarb.report import Report, write_report
+from sarb.report.card import model_card
+from sarb.rows import ROWS, Row
+from sarb.runs.folder import RunFolder
+from sarb.settings import Settings, parse_assignment, read_recipe, resolve, section
+from sarb.training.memory import keep_freed_memory
+from sarb.training.run import Run, start_run
+from sarb.training.track import Trackers, track_problems
+from sarb.workflows.labelled import both
+
+#: settings that have a flag of their own
+FLAGS = (
+    "method",
+    "network",
+    "backbone",
+    "epochs",
+    "batch_size",
+    "lr",
+    "image_size",
+    "seed",
+    "words",
+    "patience",
+)
+#: tables of options -> their prefix after ``--set``
+PREFIXES = {
+    "method_options": "method.",
+    "network_options": "network.",
+    "backbone_options": "backbone.",
+    "lr_scale": "lr.",
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A training as it was asked for, checked before any data are read."""
+
+    recipe: str | None
+    source: str
+    data_options: dict[str, Any]
+    options: dict[str, Any]
+    settings: Settings
+    known: float
+    mask_seed: int
+    valid: float | None
+    init: Path | None
+
+    def load(self) -> Data:
+        """The data with their labels hidden."""
+        data = load(self.source, **self.data_options)
+        return data.hide(self.known, self.mask_seed) if self.known < 1 else data
+
+    def record(self, data: Data, folder: Path) -> dict[str, Any]:
+        """What the run folder remembers about the data."""
+        return {
+            "source": self.source,
+            "options": self.data_options,
+            "notes": data.notes,
+            "known": self.known,
+            "mask_seed": self.mask_seed,
+            "command": self.command(folder),
+        }
+
+    def command(self, folder: Path) -> str:
+        """The command line that repeats the run, however it was started."""
+        words = ["sarb", "train", *([self.recipe] if self.recipe else []), "--data", self.source]
+        words += [word for key, value in self.data_options.items() for word in ("-o", f"{key}={value}")]
+        words += ["--known", f"{self.known:g}", "--mask-seed", str(self.mask_seed), "--out", str(folder)]
+        words += ["--valid", f"{self.valid:g}"] if self.valid else []
+        words += ["--init", str(self.init)] if self.init else []
+        for name, value in self.options.items():
+            for key, entry in value.items() if name in PREFIXES else [(name, value)]:
+                text = str(entry).lower() if isinstance(entry, bool) else str(entry)
+                flag = f"--{key.replace('_', '-')}"
+                words += [flag, text] if name in FLAGS else ["--set", f"{PREFIXES.get(name, '')}{key}={text}"]
+        return shlex.join(words)
+
+
+def train_session(
+    *,
+    source: str | None = None,
+    recipe: str | None = None,
+    data_options: Mapping[str, Any] | None = None,
+    row: str | None = None,
+    known: float = 1.0,
+    mask_seed: int | None = None,
+    seed: int | None = None,
+    out: Path | None = None,
+    valid: float | None = None,
+    init: Path | None = None,
+    resume: bool = False,
+    assignments: Sequence[str] = (),
+    given: Mapping[str, Any] | None = None,
+    quiet: bool = False,
+    page: bool = True,
+    track: Sequence[str] = (),
+) -> tuple[Path, Report]:
+    """Everything behind ``sarb train``; return the run folder and the test report.
+
+    ``page=False`` draws no report page, which for a small run takes longer than the training.
+    """
+    keep_freed_memory()
+    options, own_data_options, problems = merge_options(row, assignments, {**(given or {}), "seed": seed})
+    problems += track_problems(track)
+    job = _job(
+        source,
+        recipe,
+        options,
+        {**(data_options or {}), **own_data_options},
+        known,
+        mask_seed,
+        valid,
+        init,
+        problems,
+    )
+    data = job.load()
+    folder = out or Path("runs") / f"{data.name}-{job.settings.method}-{round(100 * known)}"
+    held = data.valid if valid is None else valid
+    with Trackers.of(track, folder) as trackers:
+        run = start_run(
+            data.train,
+            job.settings,
+            out=folder,
+            valid=held,
+            init=init,
+            resume=resume,
+            progress=not quiet,
+            record=job.record(data, folder),
+            track=trackers,
+        )
+        if not run.writes:  # started by torchrun: the first process tests and reports for all
+            raise SystemExit(0)
+        calibrate_on_validation(run)
+        report = evaluate_run(run, data.test, page=page)
+        trackers.test(report.metrics)
+    return folder, report
+
+
+def _job(
+    source: str | None,
+    recipe: str | None,
+    options: dict[str, Any],
+    data_options: Mapping[str, Any],
+    known: float,
+    mask_seed: int | None,
+    valid: float | None,
+    init: Path | None,
+    problems: list[str],
+) -> Job:
+    """Check all settings, and raise everything that is wrong in one message."""
+    content = read_recipe(recipe)
+    try:
+        check_share("known", known)
+        settings = resolve(content, **options)
+    except ConfigError as error:
+        problems += error.problems
+    if source is None and "source" not in content.get("data", {}):
+        problems.append("no data: add --data SRC, e.g. --data demo or --data labels.csv")
+    if problems:
+        raise ConfigError(problems)
+    source = source or str(content["data"]["source"])
+    described = section(content, "data", reader_name(source))
+    described.pop("source", None)
+    mask = settings.seed if mask_seed is None else mask_seed
+    return Job(recipe, source, {**described, **data_options}, options, settings, known, mask, valid, init)
+
+
+def merge_options(
+    row: str | None, assignments: Sequence[str], given: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Options of the training, options of the data, and problems; flags win over ``--set``, and that over the row."""
+    problems = [unknown_name("row", row, ROWS)] if row is not None and row not in ROWS else []
+    chosen = ROWS.get(row or "", Row("", ""))
+    options: dict[str, Any] = {
+        name: getattr(chosen, name) for name in ("network", "method") if getattr(chosen, name)
+    }
+    tables: dict[str, dict[str, Any]] = {
+        "method": dict(chosen.method_options),
+        "network": dict(chosen.network_options),
+        "backbone": {},
+        "lr": {},
+        "data": {},
+        "train": options,
+    }
+    for text in assignments:
+        try:
+            table, key, value = parse_assignment(text)
+            tables[table][key] = value
+        except ConfigError as error:
+            problems += error.problems
+    options |= {f"{name}_options": tables[name] for name in ("method", "network", "backbone")}
+    options |= {"lr_scale": tables["lr"], **{key: value for key, value in given.items() if value is not None}}
+    return options, tables["data"], problems
+
+
+def calibrate_on_validation(run: Run) -> bool:
+    """Calibrate a fresh run on the known labels of its validation images; say whether there were enough."""
+    if run.folder is None or not len(run.split.valid):
+        return False
+    held = match_categories(run.model, run.split.valid)
+    if not (held.labels.positives.sum() and held.labels.negatives.sum()):
+        return False
+    # cached features belong to a whole data set, of which the images split off are a part
+    whole = run.split.whole if len(run.split.held) and run.sources.cached else held
+    scores = predict(run.model, whole, cache=run.sources.cached, unreadable="skip")
+    source = "known labels of the validation images"
+    run.folder.write_calibration(calibrate(*both(scores, held.labels), source=source))
+    return True
+
+
+def evaluate_run(run: Run, test: Dataset, page: bool = True) -> Report:
+    """Test the last model (and the best on validation, if there is one); write scores, metrics and report."""
+    assert run.folder is not None
+    folder = run.folder
+    whole = match_categories(run.model, test)
+    scores = predict(run.model, whole, cache=run.sources.cached, unreadable="skip")
+    test = readable(whole, scores)
+    report = Report.of(scores, test.labels, name=f"{folder.path.name}, test images")
+    errors = [row for row in folder.errors() if row["split"] != "test"]
+    errors += [{"file_name": name, "reason": reason, "split": "test"} for name, reason in scores.skipped]
+    folder.write_errors(errors)
+    metrics: dict[str, Any] = json.loads(report.to_json())
+    if folder.best.exists():
+        metrics["best"] = _best(folder, whole, test.labels, run.sources.cached)
+    splits = [row["split"] for row in errors]
+    metrics["skipped"] = {split: splits.count(split) for split in ("train", "valid", "test")}
+    # with whole paths, so that a later report finds the pictures from anywhere
+    labels = LabelMatrix(test.labels.values, test.categories, [str(path) for path in test.paths])
+    folder.write_test(scores, labels, metrics)
+    card = model_card(run.model, run.config["settings"], run.labels, data=run.config["data"], metrics=metrics)
+    folder.model.write_card(card)
+    report.to_csv(folder.per_category_file)
+    if page:
+        write_report(folder.path)
+    return report
+
+
+def _best(folder: RunFolder, whole: Dataset, labels: LabelMatrix, cache: bool) -> dict[str, Any]:
+    """The numbers of the epoch that was best on the validation images."""
+    scores = predict(load_model(folder.best.path), whole, cache=cache, unreadable="skip")
+    numbers = json.loads(Report.of(scores, labels).to_json())
+    return {key: value for key, value in numbers.items() if key != "per_category"}
