@@ -1,57 +1,278 @@
-"""Names -> import strings. A visible dict maps each name to its class; nothing is imported until it is
-used.
+"""Names of networks, methods, backbones and data sets. Nothing is imported before it is used.
+
+A visible dict maps each name to its class. A name is built in, registered in Python with :func:`register`, or
+declared by an installed package as an entry point of the group ``sarb.networks``, ``sarb.methods``,
+``sarb.backbones`` or ``sarb.datasets`` (a plug-in).
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
-from collections.abc import Mapping
-from typing import Any
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from sarb.errors import ConfigError, unknown_name
+from sarb.errors import ConfigError, SarbError, unknown_name
+
+#: ``"module:attribute"``, imported when it is used, or the class or function itself
+Target = str | Callable[..., Any]
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+PATH = re.compile(r"[\w.]+:[\w.]+")
 
 
-def find(kind: str, registry: Mapping[str, str], name: str) -> Any:
-    """Import what ``registry[name]`` (``"module:attribute"``) points at; a wrong name lists the right
-    ones.
+class PlugIn(NamedTuple):
+    """An entry point: ``"module:attribute"``, and the installed package that declares it."""
+
+    target: str
+    package: str
+
+
+class Registry(dict[str, Target]):
+    """Names of one kind. As a dict it holds what is built in or registered; plug-ins are looked up as well.
+
+    Args:
+        kind: what the names stand for.
+        built_in: name -> ``"module:attribute"``.
     """
+
+    def __init__(self, kind: str, built_in: Mapping[str, str]) -> None:
+        super().__init__(built_in)
+        self.kind = kind
+        self.built_in = frozenset(built_in)
+        self._plug_ins: dict[str, PlugIn] = {}
+        self._searched: list[str] | None = None
+
+    def plug_ins(self) -> dict[str, PlugIn]:
+        """Return what installed packages declare, without importing them."""
+        if self._searched != sys.path:
+            self._plug_ins = _installed(self.kind, self.built_in)
+            self._searched = list(sys.path)
+        return self._plug_ins
+
+    def __missing__(self, name: str) -> Target:
+        return self.plug_ins()[name].target
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self.plug_ins()
+
+    def __iter__(self) -> Iterator[str]:
+        own = list(super().__iter__())
+        return iter([*own, *(name for name in self.plug_ins() if name not in own)])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """``self[name]``, or the default."""
+        if name in self:
+            return self[name]
+        return default
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]
+        """All names."""
+        return KeysView(self)
+
+    def values(self) -> ValuesView[Target]:  # type: ignore[override]
+        """All targets."""
+        return ValuesView(self)
+
+    def items(self) -> ItemsView[str, Target]:  # type: ignore[override]
+        """All names with their targets."""
+        return ItemsView(self)
+
+
+def _installed(kind: str, built_in: frozenset[str]) -> dict[str, PlugIn]:
+    """Read the entry points of one group; report all that cannot be taken at once."""
+    from importlib.metadata import entry_points  # takes as long to import as the rest of the command line
+
+    found: dict[str, PlugIn] = {}
+    problems = []
+    for entry in entry_points(group=f"sarb.{kind}s"):
+        package = entry.dist.name if entry.dist is not None else "unknown"
+        plug_in = PlugIn(entry.value, package)
+        problem = _problem(kind, entry.name, entry.value, built_in)
+        if entry.name in found and found[entry.name] != plug_in:
+            problem = f"the package '{found[entry.name].package}' also declares {kind} '{entry.name}'"
+        if problem:
+            problems.append(f"plug-in package '{package}': {problem}. Mend it, or: pip uninstall {package}")
+        found[entry.name] = plug_in
+    if problems:
+        raise ConfigError(problems)
+    return found
+
+
+def _problem(kind: str, name: str, target: object, built_in: frozenset[str]) -> str:
+    """Say why a name cannot stand for a target, or nothing."""
+    if name in built_in:
+        return f"{kind} '{name}' is built in, choose another name"
+    if not NAME.fullmatch(name):
+        return f"'{name}' is no name of a {kind}: a letter, then letters, digits, - and _"
+    if isinstance(target, str) and not PATH.fullmatch(target):
+        return f"{kind} '{name}' must be given as 'module:attribute', got '{target}'"
+    if not isinstance(target, str) and not callable(target):
+        return f"{kind} '{name}' must be a class, a function or 'module:attribute', got {target!r}"
+    return ""
+
+
+NETWORKS = Registry(
+    "network",
+    {
+        "ssgrl": "sarb.networks.ssgrl:SSGRL",
+        "pooled": "sarb.networks.pooled:Pooled",
+        "gcn_ml": "sarb.networks.gcn_ml:GCNML",
+        "kggr": "sarb.networks.kggr:KGGR",
+    },
+)
+
+METHODS = Registry(
+    "method",
+    {
+        "sarb": "sarb.methods.sarb:SARB",
+        "partial_bce": "sarb.methods.partial_bce:PartialBCE",
+        "curriculum": "sarb.methods.curriculum:Curriculum",
+        "ip_mixup": "sarb.methods.mixup:PixelMixup",
+        "fm_mixup": "sarb.methods.mixup:FeatureMapMixup",
+        "asl": "sarb.methods.asl:ASL",
+    },
+)
+
+BACKBONES = Registry(
+    "backbone",
+    {
+        "efficientnet_lite0": "sarb.networks.backbones.efficientnet:EfficientNetLite0",
+        "resnet18": "sarb.networks.backbones.resnet:resnet18",
+        "resnet34": "sarb.networks.backbones.resnet:resnet34",
+        "resnet50": "sarb.networks.backbones.resnet:resnet50",
+        "resnet101": "sarb.networks.backbones.resnet:resnet101",
+        "tiny": "sarb.networks.backbones.tiny:Tiny",
+    },
+)
+
+#: a reader whose first argument has no default takes a path, ``name:PATH``
+DATASETS = Registry(
+    "dataset",
+    {
+        "demo": "sarb.data.demo.dataset:load_demo",
+        "table": "sarb.data.readers.table:load_table",
+        "list": "sarb.data.readers.list_table:load_list",
+        "folder": "sarb.data.readers.folder:load_folder",
+        "npy": "sarb.data.readers.npy:load_npy",
+        "coco": "sarb.data.readers.coco:load_coco",
+        "lvis": "sarb.data.readers.lvis:load_lvis",
+        "voc": "sarb.data.readers.voc:load_voc",
+        "vg": "sarb.data.readers.visual_genome:load_visual_genome",
+        "open_images": "sarb.data.readers.open_images:load_open_images",
+        "chexpert": "sarb.data.readers.chexpert:load_chexpert",
+        "nus_wide": "sarb.data.readers.nus_wide:load_nus_wide",
+        "label_studio": "sarb.data.readers.label_studio:load_label_studio",
+        "cvat": "sarb.data.readers.cvat:load_cvat",
+    },
+)
+
+REGISTRIES: dict[str, Registry] = {
+    registry.kind: registry for registry in (NETWORKS, METHODS, BACKBONES, DATASETS)
+}
+
+
+def register(kind: str, name: str, target: Target) -> None:
+    """Add a network, method, backbone or data set of your own for this process.
+
+    Registering a name of your own again replaces it. A model folder stores the name, so a process that loads
+    the model registers the network and the backbone first.
+
+    Args:
+        kind: ``"network"``, ``"method"``, ``"backbone"`` or ``"dataset"``.
+        name: what ``fit``, ``load`` and the recipes call it.
+        target: the class (for a backbone or data set also a function), or ``"module:attribute"``.
+
+    Raises:
+        ConfigError: an unknown kind, or a name that is built in.
+    """
+    if kind not in REGISTRIES:
+        raise ConfigError([unknown_name("kind", kind, REGISTRIES)])
+    registry = REGISTRIES[kind]
+    problem = _problem(kind, name, target, registry.built_in)
+    if problem:
+        raise ConfigError([problem])
+    registry[name] = target
+
+
+def find(kind: str, registry: Mapping[str, Target], name: str) -> Any:
+    """Return the class or function behind a name; a wrong name lists the right ones."""
     if name not in registry:
-        raise ConfigError([unknown_name(kind, name, registry)])
-    module, _, attribute = registry[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+        problem = unknown_name(kind, name, registry)
+        if isinstance(registry, Registry):
+            problem += (
+                f". If '{name}' is your own, register it first, sarb.registry.register('{registry.kind}', "
+                f"'{name}', ...), or install the package that declares it"
+            )
+        raise ConfigError([problem])
+    target = registry[name]
+    if not isinstance(target, str):
+        return target
+    try:
+        return _imported(target)
+    except Exception as error:  # a plug-in may fail in any way
+        if not isinstance(registry, Registry) or name in registry.built_in:
+            raise
+        plug_in = registry.plug_ins().get(name)
+        owner = f"plug-in package '{plug_in.package}': " if plug_in and plug_in.target == target else ""
+        raise SarbError(
+            f"{owner}{kind} '{name}' cannot be imported from '{target}': {type(error).__name__}: {error}"
+        ) from error
 
 
-NETWORKS: dict[str, str] = {
-    "ssgrl": "sarb.networks.ssgrl:SSGRL",
-    "pooled": "sarb.networks.pooled:Pooled",
-    "gcn_ml": "sarb.networks.gcn_ml:GCNML",
-    "kggr": "sarb.networks.kggr:KGGR",
-}
-
-METHODS: dict[str, str] = {
-    "sarb": "sarb.methods.sarb:SARB",
-    "partial_bce": "sarb.methods.partial_bce:PartialBCE",
-    "curriculum": "sarb.methods.curriculum:Curriculum",
-    "ip_mixup": "sarb.methods.mixup:PixelMixup",
-    "fm_mixup": "sarb.methods.mixup:FeatureMapMixup",
-    "asl": "sarb.methods.asl:ASL",
-}
-
-BACKBONES: dict[str, str] = {
-    "efficientnet_lite0": "sarb.networks.backbones.efficientnet:EfficientNetLite0",
-    "resnet18": "sarb.networks.backbones.resnet:resnet18",
-    "resnet34": "sarb.networks.backbones.resnet:resnet34",
-    "resnet50": "sarb.networks.backbones.resnet:resnet50",
-    "resnet101": "sarb.networks.backbones.resnet:resnet101",
-    "tiny": "sarb.networks.backbones.tiny:Tiny",
-}
+def _imported(target: str) -> Any:
+    module, _, attribute = target.partition(":")
+    found: Any = importlib.import_module(module)
+    for piece in attribute.split("."):
+        found = getattr(found, piece)
+    return found
 
 
-def summary(target: str) -> str:
-    """First sentence of the module's docstring behind an import string, read without importing it."""
-    import ast
-    from pathlib import Path
+def summary(target: Target) -> str:
+    """First line of a docstring, read without importing anything.
 
-    file = Path(__file__).parents[1].joinpath(*target.partition(":")[0].split(".")).with_suffix(".py")
-    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-    return text.split("\n")[0]
+    Of a file of ours it is the module's, since each holds one idea. Elsewhere it is that of the class or
+    function, or else the module's; nothing where there is none, or no source.
+    """
+    if not isinstance(target, str):
+        return _first_line(target.__doc__)
+    module, _, attribute = target.partition(":")
+    file = _source(module)
+    try:
+        tree = ast.parse("" if file is None else file.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError, OSError):  # a broken plug-in is reported when it is used
+        return ""
+    if not module.startswith("sarb."):
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == attribute:
+                return _first_line(ast.get_docstring(node) or ast.get_docstring(tree))
+    return _first_line(ast.get_docstring(tree))
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().split("\n")[0]
+
+
+def _source(module: str) -> Path | None:
+    """Return the file of a module. Looking for a top-level package runs none of its code."""
+    top, *rest = module.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except ValueError:  # __main__, and modules that were put together by hand
+        return None
+    if spec is None:
+        return None
+    files = [Path(spec.origin)] if spec.origin and not rest else []
+    for folder in spec.submodule_search_locations or []:
+        files += [Path(folder, *rest).with_suffix(".py"), Path(folder, *rest, "__init__.py")]
+    return next((file for file in files if file.suffix == ".py" and file.is_file()), None)

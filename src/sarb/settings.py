@@ -15,9 +15,8 @@ from sarb.options import AtLeast, bare, check, hints_of, plain_number
 from sarb.registry import BACKBONES, METHODS, NETWORKS, find
 
 RECIPES = Path(__file__).parent / "recipes"
-#: parts of a method with a learning rate of their own: children of the network, the layer of the classifier
-#: that all categories share ("join"), and the coefficients α and β ("blend")
-PARTS = ("backbone", "project", "words", "sd", "sam", "graph", "weight_graph", "join", "classifier", "blend")
+#: part of the learning rate for what a method itself owns, α and β; a network names the other parts
+METHOD_PART = "blend"
 #: a recipe by name or file, its content (an empty one sets nothing), or None for the recipe of this machine
 Recipe = str | Path | Mapping[str, Any] | None
 SECTIONS = ("train", "method", "network", "backbone", "lr", "data")
@@ -31,7 +30,7 @@ class Settings:
 
     Attributes:
         min_steps: least number of optimiser steps; a small data set is trained for up to 20 times ``epochs``.
-        lr_scale: learning-rate factor of each part of the model, see ``PARTS``.
+        lr_scale: learning-rate factor of each part of the model, see :attr:`sarb.networks.Network.parts`.
         warmup: number of epochs over which the learning rate rises from 0.
         clip: maximum gradient norm; 0 turns clipping off.
         cache: use the feature cache; None means on a CPU, if the other settings allow it.
@@ -184,7 +183,10 @@ def resolve(recipe: Recipe = None, **given: Any) -> Settings:
     if values.get("words") is not None:
         values["words"] = str(values["words"])
     problems = (
-        _check_tables(content) + _check_values(values) + _check_names(names, options) + _check_scale(options)
+        _check_tables(content)
+        + _check_values(values)
+        + _check_names(names, options)
+        + _check_scale(names["network"], options["lr_scale"])
     )
     if problems:
         raise ConfigError(problems)
@@ -212,16 +214,23 @@ def _check_tables(content: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _check_scale(options: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _check_scale(network: str, scale: Mapping[str, Any]) -> list[str]:
     """Learning-rate factors: parts that exist, finite numbers of at least 0."""
-    problems = [
-        unknown_name("part in [lr]", part, PARTS) for part in options["lr_scale"] if part not in PARTS
-    ]
-    for part, value in options["lr_scale"].items():
+    own = _parts(network)
+    accepted = own.union(*map(_parts, NETWORKS.built_in))  # one recipe may serve several networks
+    problems = [unknown_name("part in [lr]", part, own or accepted) for part in scale if part not in accepted]
+    for part, value in scale.items():
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not (number and math.isfinite(value) and value >= 0):
             problems.append(f"lr.{part} must be a number of at least 0, got {value!r}")
     return problems
+
+
+def _parts(network: str) -> set[str]:
+    """Parts with a learning rate of their own; none where the network is unknown."""
+    if network not in NETWORKS:
+        return set()
+    return {METHOD_PART, *getattr(find("network", NETWORKS, network), "parts", {}).values()}
 
 
 def _check_values(values: Mapping[str, Any]) -> list[str]:

@@ -43,7 +43,7 @@ def test_equals_the_slow_loop(alpha, learnable):
 
 
 def test_one_alpha_per_category():
-    blend = InstanceBlend(per_category=5).double()
+    blend = InstanceBlend(coefficients=5).double()
     numbers = torch.tensor([0.2, 0.4, 0.5, 0.6, 0.8], dtype=torch.float64)
     blend.load_state_dict({"alpha": numbers})
     reps, targets = blend(draw(), Targets.of(LABELS, torch.float64), PARTNER)
@@ -94,9 +94,9 @@ def test_a_soft_or_weightless_partner_is_not_a_positive():
     assert blend.completed == 0
 
 
-@pytest.mark.parametrize("per_category", [None, 5])
-def test_gradcheck_of_features_and_alpha(per_category):
-    blend = InstanceBlend(0.4, per_category=per_category).double()
+@pytest.mark.parametrize("coefficients", [None, 5])
+def test_gradcheck_of_features_and_alpha(coefficients):
+    blend = InstanceBlend(0.4, coefficients=coefficients).double()
     targets = Targets.of(LABELS, torch.float64)
 
     def run(reps, alpha):

@@ -7,6 +7,7 @@ from sarb.labels import Targets
 # Image 0 has three unknowns, 1 has one, 2 has none, 3 has only unknowns.
 LABELS = torch.tensor([[0, 0, 1, 0], [1, -1, 0, 1], [1, 1, -1, -1], [0, 0, 0, 0]])
 COUNTS = [3, 0, 2, 1]
+CATEGORIES = 4
 
 
 def seeded(seed=0):
@@ -52,7 +53,7 @@ def drawn(blend, reps, labels, n, out, new):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"beta": 0.3, "per_category": True}, {"beta": 0.9, "learnable": False}]
+    "options", [{}, {"beta": 0.3, "coefficients": CATEGORIES}, {"beta": 0.9, "learnable": False}]
 )
 @pytest.mark.parametrize("seed", range(10))
 def test_equals_the_slow_equation_for_one_allowed_draw(options, seed):
@@ -120,9 +121,9 @@ def test_batch_of_one():
     assert drawn(blend, draw(1, 4, 5), LABELS[1:2], 0, out, new)[0] == 2
 
 
-@pytest.mark.parametrize("per_category", [False, True])
-def test_gradcheck_of_features_and_beta(per_category):
-    blend, targets = filled(per_category=per_category), Targets.of(LABELS, torch.float64)
+@pytest.mark.parametrize("coefficients", [None, CATEGORIES])
+def test_gradcheck_of_features_and_beta(coefficients):
+    blend, targets = filled(coefficients=coefficients), Targets.of(LABELS, torch.float64)
 
     def run(reps, beta):
         out, new = torch.func.functional_call(blend, {"beta": beta}, (reps, targets, seeded(2)))

@@ -5,6 +5,7 @@ import dataclasses
 import inspect
 import re
 import sys
+import tomllib
 
 import pytest
 
@@ -114,6 +115,24 @@ def test_add_a_method(tmp_path, monkeypatch):
     assert float(logged["loss_assumed"]) > 0
     labels = sarb.LabelMatrix.load(tmp_path / "runs/assume/labels.npz")
     assert int(logged["completed_assumed"]) == (labels.values == 0).sum()
+
+
+def test_plug_ins(tmp_path, monkeypatch):
+    from sarb.networks import Network
+    from sarb.registry import REGISTRIES
+
+    hurry(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sarb.BACKBONES, "small", "")  # the page registers it; gone after the test
+    shown = {block.language: block for block in blocks(DOCS / "plug-ins.md")}
+    exec(compile(shown["python"].text, "plug-ins.md", "exec"), {"__name__": "page"})
+    assert (tmp_path / "runs/small/model").is_dir()
+    groups = tomllib.loads(shown["toml"].text)["project"]["entry-points"]
+    assert groups.keys() <= {f"sarb.{kind}s" for kind in REGISTRIES}
+    assert all(parse(words) for words, _ in commands(shown["console"]))
+    assert {row[0].strip("`") for row in table(DOCS / "plug-ins.md", "kind")} == set(REGISTRIES)
+    members = [row[0].strip("`").partition("(")[0] for row in table(DOCS / "plug-ins.md", "member")]
+    assert [name for name in members if not hasattr(Network, name)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -88,7 +88,7 @@ def test_evidence_of_a_cell_is_what_it_adds(network: str, photo: Path) -> None:
     model = make(network, steps=0)
     body: Any = model.network
     maps = torch.randn(1, 8, 4, 4, generator=torch.Generator().manual_seed(3)) * 1e-3  # where tanh is a line
-    found = sys.modules["sarb.inference.explanation"]._evidence(body, maps, [1]).detach()
+    found = sys.modules["sarb.inference.explanation"]._heat(body, maps, [1], "evidence")[0].detach()
     with torch.no_grad():
         masks, grid = body.attention(maps)[0, 1], maps if network == "sd" else body.sam.transform(maps)
         reps, whole = body.represent(maps), body.classify(body.represent(maps))[0, 1]

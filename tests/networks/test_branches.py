@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from sarb.labels import Targets
 from sarb.methods.sarb import SARB
-from sarb.networks import SSGRL, GatedGraph, create_backbone
-from sarb.networks.base import Change
+from sarb.networks import SSGRL, GatedGraph, Network, create_backbone
+from sarb.networks.branches import Branch, changed_products, classify_branches
 from tests.contract.test_contract import make_batch
 
 
@@ -79,7 +79,7 @@ def test_products_of_a_change_in_one_category(sizes, dtype, seed):
     graph, layers = torch.rand(categories, categories, dtype=dtype), module.layers()
     moved = states.index_put((torch.arange(batch), category), change, accumulate=True)
     theirs = module.products(moved, graph, layers)
-    ours = module.changed(module.products(states, graph, layers), graph, category, change, layers)
+    ours = changed_products(module.products(states, graph, layers), graph, category, change, layers)
     assert_close(ours, theirs, dtype)
     weights = [torch.randn_like(part) for part in theirs]
     totals = [
@@ -89,32 +89,31 @@ def test_products_of_a_change_in_one_category(sizes, dtype, seed):
     assert_close(*(gradients(total + 0 * states.sum(), module, states, change) for total in totals), dtype)
 
 
-def network(csrl="sam", dropout=0.0, dtype=torch.float64):
+def network(csrl="sam", dtype=torch.float64, **options):
     torch.manual_seed(0)
-    built = SSGRL(create_backbone("tiny"), 4, torch.rand(4, 4), csrl=csrl, dim=8, hidden=6, dropout=dropout)
+    built = SSGRL(create_backbone("tiny"), 4, torch.rand(4, 4), csrl=csrl, dim=8, hidden=6, **options)
     return built.to(dtype).train()
 
 
-@pytest.mark.parametrize("rows", [[], [1], [0, 2], [0, 1, 2]])
-@pytest.mark.parametrize("single", [True, False])
-def test_all_branches_at_once_equal_one_after_the_other(rows, single):
-    built = network()
+def branch(reps, entries, one_each=False):
+    """Change the (image, category) entries of representations."""
+    changed = torch.zeros(reps.shape[:2], dtype=torch.bool)
+    for image, category in entries:
+        changed[image, category] = True
+    return Branch(torch.where(changed[..., None], reps * 2 + 1, reps), changed, one_each)
+
+
+@pytest.mark.parametrize("entries", [[], [(1, 3)], [(0, 1), (2, 1)], [(0, 3), (1, 0), (2, 3)]])
+@pytest.mark.parametrize("one_each", [True, False])
+@pytest.mark.parametrize("options", [{}, {"steps": 0}, {"steps": 1}, {"neighbours": 3}], ids=str)
+def test_all_branches_at_once_equal_one_after_the_other(entries, one_each, options):
+    built = network(**options)
     reps = torch.randn(3, 4, 8, dtype=torch.float64, requires_grad=True)
-    rows = torch.tensor(rows, dtype=torch.long)
-    category = torch.randint(4, (len(rows),))
-    second = reps * 2 if not single else reps.index_put((rows, category), torch.ones(len(rows), 8).double())
-    changes = [
-        Change(torch.tensor([2]), reps[[2]] + 1),
-        Change(rows, second[rows], category if single else None),
-    ]
-    copies = [
-        reps,
-        reps.index_copy(0, torch.tensor([2]), reps[[2]] + 1),
-        reps.index_copy(0, rows, second[rows]),
-    ]
-    ours, theirs = built.classify_all(reps, changes), [built.classify(copy) for copy in copies]
+    branches = [branch(reps, [(2, 0), (2, 2)]), branch(reps, entries, one_each)]
+    ours = classify_branches(built, reps, branches)
+    theirs = [built.classify(each) for each in (reps, *(part.reps for part in branches))]
     assert_close(ours, theirs, torch.float64)
-    weights = [torch.randn(3, 4, dtype=torch.float64) for _ in copies]
+    weights = [torch.randn(3, 4, dtype=torch.float64) for _ in theirs]
     totals = [
         sum((part * weight).sum() for part, weight in zip(each, weights, strict=True))
         for each in (ours, theirs)
@@ -130,8 +129,25 @@ def test_with_dropout_every_branch_draws_its_own():
     reps = torch.randn(3, 4, 8, dtype=torch.float64)
     assert not built.repeats() and network().repeats() and built.eval().repeats()
     built.train()
-    plain, copy = built.classify_all(reps, [Change(torch.tensor([], dtype=torch.long), reps[:0])])
+    plain, copy = classify_branches(built, reps, [branch(reps, [])])
     assert not torch.equal(plain, copy)
+
+
+def test_a_network_that_does_not_say_it_repeats_classifies_each_branch():
+    class Counting(SSGRL):
+        calls = 0
+
+        def repeats(self):
+            return Network.repeats(self)
+
+        def classify(self, features):
+            self.calls += 1
+            return super().classify(features)
+
+    built = Counting(create_backbone("tiny"), 4, dim=8, hidden=6)
+    reps = torch.randn(3, 4, 8)
+    classify_branches(built, reps, [branch(reps, [(0, 1)]), branch(reps, [])])
+    assert built.calls == 3
 
 
 @pytest.mark.parametrize("csrl", ["sd", "sam"])

@@ -11,9 +11,10 @@ from sarb.labels import LabelMatrix
 from sarb.methods.sarb import SARB
 from sarb.model import Model, load_model
 from sarb.networks import KGGR, SSGRL, create_backbone
-from sarb.networks.base import Change
+from sarb.networks.branches import classify_branches
 from sarb.networks.informed import prior_logits
 from tests.contract.test_contract import make_batch
+from tests.networks.test_branches import branch
 
 C, D = 3, 2
 GRAPH = torch.tensor([[1, 0.6, 0.1], [0.3, 1, 0.0], [0.2, 0.9, 1]])
@@ -117,19 +118,16 @@ def test_gradients():
     assert gradcheck(run, (reps, *(value.detach().clone().requires_grad_() for value in parts.values())))
 
 
-@pytest.mark.parametrize("rows", [[], [1], [0, 1, 2]])
+@pytest.mark.parametrize("entries", [[], [(1, 0)], [(0, 2), (1, 0), (2, 2)]])
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_all_branches_at_once_equal_one_after_the_other(rows, dropout):
+def test_all_branches_at_once_equal_one_after_the_other(entries, dropout):
     built = network(dropout=dropout)
-    reps, rows = torch.randn(3, C, D, dtype=torch.float64), torch.tensor(rows, dtype=torch.long)
-    category = torch.randint(C, (len(rows),))
-    second = reps.index_put((rows, category), torch.ones(len(rows), D).double())
-    changes = [Change(torch.tensor([2]), reps[[2]] + 1), Change(rows, second[rows], category)]
-    copies = [reps, reps.index_copy(0, torch.tensor([2]), reps[[2]] + 1), second]
+    reps = torch.randn(3, C, D, dtype=torch.float64)
+    branches = [branch(reps, [(2, 0), (2, 1)]), branch(reps, entries, one_each=True)]
     torch.manual_seed(1)
-    ours = built.classify_all(reps, changes)
+    ours = classify_branches(built, reps, branches)
     torch.manual_seed(1)
-    for one, copy in zip(ours, copies, strict=True):
+    for one, copy in zip(ours, (reps, *(part.reps for part in branches)), strict=True):
         assert torch.allclose(one, built.classify(copy), atol=1e-12)
 
 

@@ -10,8 +10,9 @@ from torch.nn import functional as F
 from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix
 from sarb.networks import SSGRL, create_backbone
-from sarb.networks.base import Change
+from sarb.networks.branches import classify_branches
 from sarb.networks.sparse_graph import SparseGraph, propagate
+from tests.networks.test_branches import branch
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 
@@ -118,8 +119,8 @@ def test_a_network_with_all_neighbours_is_the_dense_one():
     dense_network, sparse = network(0), network(5)
     sparse.load_state_dict(dense_network.state_dict())
     reps = torch.randn(3, 6, 4)
-    changes = [Change(torch.arange(3), torch.randn(3, 6, 4)), Change(torch.tensor([1]), torch.randn(1, 6, 4))]
-    found, wanted = sparse.classify_all(reps, changes), dense_network.classify_all(reps, changes)
+    branches = [branch(reps, [(0, 1), (1, 1), (2, 5)], one_each=True), branch(reps, [(1, 0), (1, 3)])]
+    found, wanted = (classify_branches(each, reps, branches) for each in (sparse, dense_network))
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 

@@ -1,6 +1,7 @@
 """Schedules and parameter groups."""
 
 import math
+from typing import ClassVar
 
 import pytest
 import torch
@@ -8,8 +9,9 @@ import torch
 from sarb.errors import ConfigError
 from sarb.methods.partial_bce import PartialBCE
 from sarb.methods.sarb import SARB
-from sarb.networks import SSGRL, Pooled, create_backbone
-from sarb.settings import PARTS, resolve
+from sarb.networks import SSGRL, Network, Pooled, create_backbone
+from sarb.registry import NETWORKS, find
+from sarb.settings import METHOD_PART, resolve
 from sarb.training.optim import OPTIMIZERS, SCHEDULES, parameter_groups, part_of, schedule_factor
 
 
@@ -75,7 +77,7 @@ def test_every_trainable_parameter_is_in_exactly_one_group():
     frozen = {id(parameter) for parameter in method.parameters() if not parameter.requires_grad}
     assert sorted(grouped) == sorted(trainable) and frozen and not frozen & set(grouped)
     assert [group["part"] for group in groups].count("backbone") == 1
-    assert {group["part"] for group in groups} == set(PARTS) - {"sam", "weight_graph"}
+    assert {group["part"] for group in groups} == {*SSGRL.parts.values(), METHOD_PART} - {"sam"}
 
 
 def test_alpha_and_beta_are_the_blend_group_without_weight_decay():
@@ -116,17 +118,66 @@ def test_the_optimisers_take_the_groups(name):
 
 
 def test_part_of():
-    assert part_of("network.sd.image.weight") == "sd"
-    assert part_of("network.sam.mask.weight") == "sam"
-    assert part_of("network.sam.transform.weight") == "project"
-    assert part_of("network.classifier.join.weight") == "join"
-    assert part_of("network.classifier.category.weight") == "classifier"
-    assert part_of("network.backbone.stage1.0.weight") == "backbone"
-    assert part_of("ilrb.alpha") == "blend"
+    network = sarb_method().network
+    assert part_of("network.sd.image.weight", network) == "sd"
+    assert part_of("network.sam.mask.weight", network) == "sam"
+    assert part_of("network.sam.transform.weight", network) == "project"
+    assert part_of("network.classifier.join.weight", network) == "join"
+    assert part_of("network.classifier.category.weight", network) == "classifier"
+    assert part_of("network.backbone.stage1.0.weight", network) == "backbone"
+    assert part_of("ilrb.alpha", network) == "blend"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "part"),
+    [("backbone.stage1.weight", "backbone"), ("backbones.weight", "head"), ("queries", "head")],
+)
+def test_a_network_that_names_no_parts_has_a_backbone_and_a_head(parameter, part):
+    assert Network.part_of(parameter) == part
+
+
+def test_a_prefix_ends_with_a_name_and_the_longest_counts():
+    class Own(Network):
+        parts: ClassVar = {"a": "one", "a.b": "two"}
+
+    assert [Own.part_of(name) for name in ("a", "a.x", "a.b", "a.b.x", "a.bb")] == [
+        "one",
+        "one",
+        "two",
+        "two",
+        "one",
+    ]
+    with pytest.raises(ConfigError, match=r"Own\.parts has no prefix that fits the parameter 'ab\.weight'"):
+        Own.part_of("ab.weight")
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network_names_its_parts(name):
+    network = find("network", NETWORKS, name)(create_backbone("tiny"), 3)
+    used = {network.part_of(parameter) for parameter, _ in network.named_parameters()}
+    optional = {"sam", "classifier"}  # SSGRL has SD by default, GCN-ML no bias
+    assert used <= set(network.parts.values()) <= used | optional
+    scale = dict.fromkeys(network.parts.values(), 0.5)
+    assert resolve("small", network=name, lr_scale=scale).lr_scale.items() >= scale.items()
 
 
 def test_unknown_parts_are_all_named():
-    assert resolve("small", lr_scale=dict.fromkeys(PARTS, 1.0)).lr_scale["join"] == 1.0
     with pytest.raises(ConfigError) as error:
         resolve("small", lr_scale={"clasifier": 1.0, "blend": 1.0, "head": 1.0})
     assert len(error.value.problems) == 2 and "Did you mean 'classifier'" in error.value.problems[0]
+
+
+def test_parts_of_another_built_in_network_are_accepted_but_not_offered():
+    scale = {"sd": 0.1, "weight_graph": 0.1}
+    assert resolve("small", network="pooled", lr_scale=scale).lr_scale.items() >= scale.items()
+    with pytest.raises(ConfigError) as error:
+        resolve("small", network="pooled", lr_scale={"clasifier": 1.0})
+    assert str(error.value) == (
+        "unknown part in [lr] 'clasifier'. Did you mean 'classifier'? Available: backbone, blend, classifier"
+    )
+
+
+def test_an_unknown_network_is_the_only_problem():
+    with pytest.raises(ConfigError) as error:
+        resolve("small", network="sgrl", lr_scale={"sd": 0.1})
+    assert len(error.value.problems) == 1

@@ -17,15 +17,11 @@ from sarb.errors import ConfigError
 EPSILON = 0.01
 
 
-def add_coefficient(
-    module: nn.Module, name: str, start: float, learnable: bool, categories: int | None
-) -> None:
-    """Register ``module.name``, () or (categories,): a parameter if learnable, else a buffer of the same
-    state key.
-    """
+def add_coefficient(module: nn.Module, name: str, start: float, learnable: bool, count: int | None) -> None:
+    """Register ``module.name``, () or (count,): a parameter if learnable, else a buffer with the same key."""
     if not EPSILON <= start <= 1 - EPSILON:
         raise ConfigError([f"{name} must lie between {EPSILON} and {1 - EPSILON}, got {start}"])
-    value = torch.full(() if categories is None else (categories,), float(start))
+    value = torch.full(() if count is None else (count,), float(start))
     if learnable:
         module.register_parameter(name, nn.Parameter(value))
     else:

@@ -20,7 +20,7 @@ class InstanceBlend(nn.Module):
     Args:
         alpha: where α starts, 0.01 to 0.99; it stays in this interval (see ``coefficient.py``).
         learnable: a parameter, else a constant that is saved all the same.
-        per_category: number of categories for one α each (the paper's matrix form); one α for all by default.
+        coefficients: C for one α per category (the paper's matrix form); None for one α for all.
         detach_label: let the soft label teach α nothing.
         weight: of a completed entry in the loss (paper: 1, as a known one has).
 
@@ -35,12 +35,12 @@ class InstanceBlend(nn.Module):
         self,
         alpha: float = 0.5,
         learnable: bool = True,
-        per_category: int | None = None,
+        coefficients: int | None = None,
         detach_label: bool = False,
         weight: float = 1.0,
     ) -> None:
         super().__init__()
-        add_coefficient(self, "alpha", alpha, learnable, per_category)
+        add_coefficient(self, "alpha", alpha, learnable, coefficients)
         self.detach_label = detach_label
         self.weight = weight
         self.chosen = torch.zeros(0, 0, dtype=torch.bool)

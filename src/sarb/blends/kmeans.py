@@ -17,6 +17,8 @@ from torch import Tensor
 
 from sarb.errors import SarbError
 
+# By hand because scikit-learn clusters one category after the other: batched in torch it is over 5 times as fast.
+
 #: most numbers in a padded batch of points (a quarter of a gigabyte in float32); a larger category comes
 #: alone
 CHUNK = 2**26
@@ -138,8 +140,8 @@ def kmeans_by_owner(
         batch = Batch.of(padded, valid)
         if not bool(batch.squares.isfinite().all()):
             raise SarbError("k-means got points that are NaN or infinite; has the training diverged?")
-        found, used = _cluster(batch, draws[members], basis, iterations, tolerance)
-        centers[members] = (found + middle).where(used[..., None], 0)
+        around, used = _cluster(batch, draws[members], basis, iterations, tolerance)
+        centers[members] = (around + middle).where(used[..., None], 0)
         counts[members] = used.sum(1)
     return centers, counts
 
@@ -177,10 +179,10 @@ def _chunks(owner: Tensor, groups: int, width: int) -> Iterator[tuple[Tensor, Te
         while ordered[last - 1] * 2 < longest:
             last -= 1
         members = by_size[first:last]
-        places = torch.arange(longest, device=owner.device)
+        numbers = torch.arange(longest, device=owner.device)
         # Padding repeats a point, so that it is as finite as the rest.
-        rows = order[starts[members, None] + places.minimum(sizes[members, None] - 1)]
-        yield members, rows, places < sizes[members, None]
+        rows = order[starts[members, None] + numbers.minimum(sizes[members, None] - 1)]
+        yield members, rows, numbers < sizes[members, None]
         first = last
 
 
@@ -251,8 +253,8 @@ def _seed(batch: Batch, draws: Tensor) -> tuple[Tensor, Tensor]:
     for k in range(clusters):
         reach = nearest.cumsum(2, dtype=torch.float64)
         used[:, :, k] = reach[:, :, -1] > 0
-        places = draws[:, :, k, : 1 if k == 0 else None] * reach[:, :, -1:]
-        drawn = torch.searchsorted(reach, places, right=True).minimum(sizes - 1)  # (G, R, T)
+        levels = draws[:, :, k, : 1 if k == 0 else None] * reach[:, :, -1:]
+        drawn = torch.searchsorted(reach, levels, right=True).minimum(sizes - 1)  # (G, R, T)
         distances = _distances_to(batch, batch.points[every, drawn])
         candidates = distances if k == 0 else torch.minimum(nearest[:, :, None], distances)  # (G, R, T, M)
         best = candidates.sum(3).argmin(2, keepdim=True)
@@ -320,24 +322,24 @@ def _lloyd(
     """
     centers, inertia = _means(batch, owner, used)
     owners = owner.clone()
-    places = torch.arange(len(used), device=used.device)
+    running = torch.arange(len(used), device=used.device)
     for _ in range(iterations):
-        before = owners[places]
-        here = used[places]
-        owner = _assign(batch, centers[places], here)
+        before = owners[running]
+        here = used[running]
+        owner = _assign(batch, centers[running], here)
         moving = (owner != before).any(1)
         if not bool(moving.any()):
             break
         means, lower = _means(batch, owner, here)
-        gain = inertia[places] - lower
-        owners[places] = owner
-        inertia[places] = lower
-        centers[places] = means
+        gain = inertia[running] - lower
+        owners[running] = owner
+        inertia[running] = lower
+        centers[running] = means
         going = (moving & ((tolerance <= 0) | (gain >= tolerance * lower))).any(1)
         # A copy costs about a step, so the finished groups leave when they are half of the batch.
         if 2 * int(going.sum()) <= len(going):
             batch = batch.take(going)
-            places = places[going]
-        if len(places) == 0:
+            running = running[going]
+        if len(running) == 0:
             break
     return centers, owners, inertia

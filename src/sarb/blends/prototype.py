@@ -25,7 +25,7 @@ class PrototypeBlend(nn.Module):
         prototypes: K, most prototypes per category.
         beta: where β starts, 0.01 to 0.99; it stays in this interval (see ``coefficient.py``).
         learnable: a parameter, else a constant that is saved all the same.
-        per_category: one β per category (the paper's matrix form); one β for all by default.
+        coefficients: C for one β per category (the paper's matrix form); None for one β for all.
         detach_label: let the soft label teach β nothing.
         weight: of a completed entry in the loss (paper: 1, as a known one has).
 
@@ -47,12 +47,12 @@ class PrototypeBlend(nn.Module):
         prototypes: int = 10,
         beta: float = 0.5,
         learnable: bool = True,
-        per_category: bool = False,
+        coefficients: int | None = None,
         detach_label: bool = False,
         weight: float = 1.0,
     ) -> None:
         super().__init__()
-        add_coefficient(self, "beta", beta, learnable, categories if per_category else None)
+        add_coefficient(self, "beta", beta, learnable, coefficients)
         self.register_buffer("centers", torch.zeros(categories, prototypes, dim))
         self.register_buffer("counts", torch.zeros(categories, dtype=torch.long))
         self.detach_label = detach_label
@@ -109,8 +109,8 @@ class PrototypeBlend(nn.Module):
         category = lots.masked_fill(~possible, -1).argmax(1)
         counts = self.counts[category]
         number = (shares * counts).long().minimum((counts - 1).clamp_min(0))
-        places = torch.arange(weight.shape[1], device=weight.device)
-        return category, number, possible & (places == category[:, None])
+        every = torch.arange(weight.shape[1], device=weight.device)
+        return category, number, possible & (every == category[:, None])
 
     @property
     def completed(self) -> Tensor:

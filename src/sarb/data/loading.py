@@ -6,7 +6,6 @@ format can be detected, see :mod:`sarb.data.detect`.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import typing
 from collections.abc import Callable, Mapping
@@ -20,24 +19,11 @@ from sarb.data.detect import detect
 from sarb.errors import ConfigError, DataError, unknown_name
 from sarb.files import near_path
 from sarb.options import TEXT_WORDS, check, from_text, hints_of, plain_number
+from sarb.registry import DATASETS
+from sarb.registry import find as find_target
 
-#: name -> "module:function"; a reader whose first argument has no default needs a path, ``name:PATH``
-DATASETS: dict[str, str] = {
-    "demo": "sarb.data.demo.dataset:load_demo",
-    "table": "sarb.data.readers.table:load_table",
-    "list": "sarb.data.readers.list_table:load_list",
-    "folder": "sarb.data.readers.folder:load_folder",
-    "npy": "sarb.data.readers.npy:load_npy",
-    "coco": "sarb.data.readers.coco:load_coco",
-    "lvis": "sarb.data.readers.lvis:load_lvis",
-    "voc": "sarb.data.readers.voc:load_voc",
-    "vg": "sarb.data.readers.visual_genome:load_visual_genome",
-    "open_images": "sarb.data.readers.open_images:load_open_images",
-    "chexpert": "sarb.data.readers.chexpert:load_chexpert",
-    "nus_wide": "sarb.data.readers.nus_wide:load_nus_wide",
-    "label_studio": "sarb.data.readers.label_studio:load_label_studio",
-    "cvat": "sarb.data.readers.cvat:load_cvat",
-}
+__all__ = ["DATASETS", "find", "load", "option_names", "reader_name"]
+
 #: readers of a single file; the others read a folder, and some read both
 FILES = ("table", "list", "npy", "label_studio", "cvat")
 
@@ -107,8 +93,7 @@ _COMMON = {name: hint for name, hint in hints_of(finish).items() if name != "dat
 
 
 def _reader(name: str) -> Callable[..., Any]:
-    module, _, function = DATASETS[name].partition(":")
-    return typing.cast(Callable[..., Any], getattr(importlib.import_module(module), function))
+    return typing.cast(Callable[..., Any], find_target("dataset", DATASETS, name))
 
 
 def _needs_path(reader: Callable[..., Any]) -> bool:

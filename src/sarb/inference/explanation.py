@@ -19,8 +19,6 @@ from sarb.data.images import Source, decode
 from sarb.errors import ConfigError, check_choice, did_you_mean
 from sarb.model import Model
 from sarb.networks.base import Network
-from sarb.networks.gcn_ml import GCNML
-from sarb.networks.ssgrl import SSGRL
 from sarb.scores import Scores
 
 if TYPE_CHECKING:
@@ -80,7 +78,7 @@ class Explanation:
 
     def peak(self, category: str) -> tuple[float, float]:
         """Return (x, y) of the strongest cell's centre, as shares of the picture's width and height."""
-        heat = self.arrays[_place(self.categories, category)]
+        heat = self.arrays[_position(self.categories, category)]
         row, column = np.unravel_index(int(heat.argmax()), heat.shape)
         return (float(column) + 0.5) / heat.shape[1], (float(row) + 0.5) / heat.shape[0]
 
@@ -88,7 +86,7 @@ class Explanation:
         """Return the image, its longer side at most ``side``, with one heat map laid over it; no text."""
         from sarb.report.overlay import blend
 
-        return blend(self.image, self.arrays[_place(self.categories, category)], side)
+        return blend(self.image, self.arrays[_position(self.categories, category)], side)
 
     def save(self, path: str | Path, *, theme: Theme = "light") -> Path:
         """Write a PNG: one panel per category with name, probability, heat map and colour bar."""
@@ -100,7 +98,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the picture, ready for JSON."""
-        found = [
+        shown = [
             {
                 "category": name,
                 "probability": float(probability),
@@ -114,7 +112,7 @@ class Explanation:
             "kind": self.kind,
             "width": self.image.width,
             "height": self.image.height,
-            "categories": found,
+            "categories": shown,
         }
 
 
@@ -145,7 +143,7 @@ def explain(
     network = model.network
     picture = decode(image)
     names = [categories] if isinstance(categories, str) else categories
-    chosen = None if names is None else [_place(model.categories, name) for name in names]
+    chosen = None if names is None else [_position(model.categories, name) for name in names]
     if chosen == []:
         raise ConfigError(["explain: no category given"])
     small = decode(image, model.transform.least) if isinstance(image, str | Path | bytes) else picture
@@ -159,50 +157,54 @@ def explain(
             calibration = model.calibration().ordered(model.categories)
             probabilities = calibration(scores)[0]
             chosen = _probable(probabilities, calibration.thresholds) if chosen is None else chosen
-            heat = (
-                _evidence(network, grid, chosen) if maps == "evidence" else network.attention(grid)[0, chosen]
-            )
+            heat, kind = _heat(network, grid, chosen, maps)
             changes = _changes(network, grid, logits, chosen) if influences > 0 else {}
     finally:
         network.train(training)
     return Explanation(
         heat.float().cpu().numpy(),
-        tuple(model.categories[place] for place in chosen),
+        tuple(model.categories[category] for category in chosen),
         probabilities[chosen],
         {
-            model.categories[place]: _strongest(changes, place, model.categories, influences)
-            for place in chosen
+            model.categories[category]: _strongest(changes, category, model.categories, influences)
+            for category in chosen
         },
         picture,
-        _kind(network, maps),
+        kind,
     )
 
 
-def _evidence(network: Network, maps: Tensor, chosen: Sequence[int]) -> Tensor:
-    r"""What each cell of maps (1, D, H, W) adds to the logits of the chosen categories, (C', H, W).
+def _heat(network: Network, grid: Tensor, chosen: Sequence[int], maps: str) -> tuple[Tensor, str]:
+    """Heat maps (C', H, W) of a grid (1, D, H, W), and their kind.
 
-        e_cp = a_cp · (y_p · ∂logit_c/∂f_c)        f_c = Σ_p a_cp y_p
-
-    y is the grid that the network attends to: x in SD, W_t x in SAM. Σ_p e_cp is the gradient times f_c, the
-    first order of what the representation does to the score. A class activation map is this already, without
-    an attention.
+    Evidence is the attention of a network that has no values to weigh: a class activation map is evidence
+    already.
     """
-    attention = network.attention(maps)[0, chosen]
-    if not isinstance(network, SSGRL):
-        return attention
-    values = maps
-    if network.sam is not None:
-        values = network.sam.transform(maps) * (2 / attention[0].numel() if network.sam.normalise else 1)
-    reps = network.represent(maps).requires_grad_()
+    attention = network.attention(grid)[0, chosen]
+    values = network.values(grid) if maps == "evidence" else None
+    if values is None:
+        return attention, network.map_kind
+    slopes = _slopes(network, network.represent(grid), chosen)
+    return attention * torch.einsum("cd,dhw->chw", slopes, values[0]), "evidence"
+
+
+def _slopes(network: Network, reps: Tensor, chosen: Sequence[int]) -> Tensor:
+    r"""Gradient ∂logit_c/∂f_c of the chosen categories (C', D) at representations (1, C, D).
+
+    What a cell adds to a logit is e_cp = a_cp · (y_p · ∂logit_c/∂f_c), with f_c = Σ_p a_cp y_p. So Σ_p e_cp
+    is the gradient times f_c, the first order of what the representation does to the score.
+    """
+    reps = reps.requires_grad_()
     with torch.enable_grad():
         logits = network.classify(reps)[0]
         slopes = [
-            torch.autograd.grad(logits[place], reps, retain_graph=True)[0][0, place] for place in chosen
+            torch.autograd.grad(logits[category], reps, retain_graph=True)[0][0, category]
+            for category in chosen
         ]
-    return attention * torch.einsum("cd,dhw->chw", torch.stack(slopes), values[0])
+    return torch.stack(slopes)
 
 
-def _place(categories: Sequence[str], name: str) -> int:
+def _position(categories: Sequence[str], name: str) -> int:
     if name not in categories:
         shown = ", ".join(categories[:20]) + (" …" if len(categories) > 20 else "")
         raise ConfigError(
@@ -213,52 +215,31 @@ def _place(categories: Sequence[str], name: str) -> int:
 
 def _probable(probabilities: NDArray[np.float64], thresholds: NDArray[np.float64]) -> list[int]:
     order = np.argsort(-probabilities, kind="stable")
-    return [int(place) for place in order if probabilities[place] >= thresholds[place]] or [int(order[0])]
-
-
-def _kind(network: Network, maps: str) -> str:
-    if "represent" not in network.stages:
-        return "activation"
-    if maps == "evidence":
-        return "evidence"
-    return "mask" if getattr(network, "sam", None) is not None else "attention"
+    return [int(each) for each in order if probabilities[each] >= thresholds[each]] or [int(order[0])]
 
 
 def _strongest(
-    changes: dict[int, Tensor], place: int, categories: Sequence[str], count: int
+    changes: dict[int, Tensor], category: int, categories: Sequence[str], count: int
 ) -> tuple[Influence, ...]:
     """The ``count`` sources with the largest change of one logit, either way; a category is no influence on
     itself.
     """
-    found = [(source, float(change[place])) for source, change in changes.items() if source != place]
-    found = sorted((each for each in found if each[1] != 0), key=lambda each: -abs(each[1]))
-    return tuple(Influence(categories[source], change) for source, change in found[:count])
+    moved = [(source, float(change[category])) for source, change in changes.items() if source != category]
+    moved = sorted((each for each in moved if each[1] != 0), key=lambda each: -abs(each[1]))
+    return tuple(Influence(categories[source], change) for source, change in moved[:count])
 
 
-def _changes(network: Network, maps: Tensor, logits: Tensor, chosen: Sequence[int]) -> dict[int, Tensor]:
-    r"""Source j -> logit(f) − logit(f with category j silent), (C,), for maps (1, D, H, W).
+def _changes(network: Network, grid: Tensor, logits: Tensor, chosen: Sequence[int]) -> dict[int, Tensor]:
+    """Source j -> logits minus logits with category j silent, (C,), for a grid (1, D, H, W).
 
-    Silent means f_j = 0 in a network with representations: A h and Aᵀ h then lack what j would have said,
-    and with one graph step that is all that changes for the others. In GCN-ML it means a zero word vector.
-    Other networks have no graph, so nothing.
+    Nothing for a network without relations between categories.
     """
-    if isinstance(network, SSGRL):
-        reps = network.represent(maps)
-        graph = network.cooccurrence
-        sources = _candidates(graph, chosen)
-        silenced = torch.cat([_classified(network, reps, part) for part in _parts(sources, reps[0].numel())])
-    elif isinstance(network, GCNML):
-        sources = _candidates(network.adjacency, chosen)
-        words = network.words()
-        features = maps.amax((2, 3))
-        rows = []
-        for source in sources:
-            without = words.clone()
-            without[source] = 0
-            rows.append(network.classifier(features, network.graph(without, network.adjacency)))
-        silenced = torch.cat(rows)
-    else:
+    relations = network.relations()
+    if relations is None:
         return {}
+    features = network.to_classify(grid)
+    sources = _candidates(relations, chosen)
+    silenced = torch.cat([network.silence(features, part) for part in _parts(sources, features[0].numel())])
     return dict(zip(sources, (logits - silenced).cpu(), strict=True))
 
 
@@ -272,10 +253,3 @@ def _candidates(graph: Tensor, chosen: Sequence[int]) -> list[int]:
 def _parts(sources: Sequence[int], numbers: int) -> list[Sequence[int]]:
     size = max(1, BLOCK // numbers)
     return [sources[start : start + size] for start in range(0, len(sources), size)]
-
-
-def _classified(network: Network, reps: Tensor, sources: Sequence[int]) -> Tensor:
-    """Logits (n, C) of representations (1, C, D) with one category of ``sources`` silent in each copy."""
-    copies = reps.repeat(len(sources), 1, 1)
-    copies[torch.arange(len(sources)), list(sources)] = 0
-    return network.classify(copies)

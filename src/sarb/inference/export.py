@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -93,7 +92,7 @@ def export(
     """
     path = Path(path)
     kind = _format(path, format)
-    network = _plain(model.network)
+    network = model.network.for_export()
     reading = calibration or model.calibration()
     metadata = describe(model.categories, model.transform, model.config, reading)
     with torch.no_grad(), _quiet():
@@ -126,18 +125,6 @@ def _format(path: Path, format: str | None) -> str:
     if missing:
         raise SarbError(f"export: ONNX needs {' and '.join(missing)}: pip install 'sarb[export]'")
     return kind
-
-
-def _plain(network: Network) -> Network:
-    """A copy on the CPU, in eval mode, with the graph written out: a sparse one has no operator outside
-    torch.
-    """
-    network = copy.deepcopy(network).cpu().eval()
-    if getattr(network, "neighbours", 0):
-        edges: Any = network.edges()  # type: ignore[operator]
-        network.cooccurrence = edges.times(torch.eye(network.categories)[None])[0]
-        network.neighbours = 0  # type: ignore[assignment]
-    return network
 
 
 @contextmanager

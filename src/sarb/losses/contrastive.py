@@ -57,7 +57,9 @@ def contrastive(
         ("form of contrastive", form, FORMS),
         ("rule without_positives", without_positives, WITHOUT_POSITIVES),
     )
-    problems = [unknown_name(kind, name, choices) for kind, name, choices in options if name not in choices]
+    problems = [
+        unknown_name(option, name, choices) for option, name, choices in options if name not in choices
+    ]
     if problems:
         raise ConfigError(problems)
     targets = as_targets(targets, reps.dtype)
@@ -151,10 +153,10 @@ def hardest_and_random(
     if pairs == 0:
         return torch.zeros_like(allowed)
     # Most labels are unknown: the allowed entries are far fewer than the cells of the mask.
-    places = allowed.flatten().nonzero()[:, 0]
-    if len(places) <= 3 * pairs:
+    entries = allowed.flatten().nonzero()[:, 0]
+    if len(entries) <= 3 * pairs:
         return allowed
-    hardest = losses.flatten()[places].topk(pairs, sorted=False).indices
-    lots = torch.rand(len(places), generator=generator).to(losses.device).index_fill_(0, hardest, -1)
+    hardest = losses.flatten()[entries].topk(pairs, sorted=False).indices
+    lots = torch.rand(len(entries), generator=generator).to(losses.device).index_fill_(0, hardest, -1)
     chosen = torch.cat([hardest, lots.topk(2 * pairs, sorted=False).indices])
-    return torch.zeros_like(allowed).flatten().index_fill_(0, places[chosen], True).view_as(allowed)
+    return torch.zeros_like(allowed).flatten().index_fill_(0, entries[chosen], True).view_as(allowed)

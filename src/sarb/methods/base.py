@@ -105,4 +105,4 @@ class Method(nn.Module):
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Batch -> named loss terms."""
-        raise AssertionError("a method defines forward")
+        raise NotImplementedError("a method defines forward")

@@ -108,10 +108,11 @@ class Curriculum(Method):
     def end_round(self, loader: Callable[[], Iterable[Batch]]) -> None:
         """Label all unknown entries anew."""
         opinion, unknown, index = self._ask(loader())
-        found = pseudo_labels(self.strategy, opinion, unknown, self.threshold)
-        for store, news in zip((self.pseudo_value, self.pseudo_weight), found, strict=True):
-            store.zero_()
-            store[index] = news.bool()
+        pseudo = pseudo_labels(self.strategy, opinion, unknown, self.threshold)
+        self.pseudo_value.zero_()
+        self.pseudo_weight.zero_()
+        self.pseudo_value[index] = pseudo.value.bool()
+        self.pseudo_weight[index] = pseudo.weight.bool()
         if self.strategy == "ensemble":
             self.agreed.fill_(torch.nan)
 
@@ -124,14 +125,14 @@ class Curriculum(Method):
         self.eval()
         for part in self._dropouts:
             part.train(self.passes > 1)
-        found = []
+        answers = []
         for batch in batches:
             maps = self.maps(batch)
             logits = torch.stack([self.network.head(maps).float() for _ in range(self.passes)])
             uncertainty = logits.sigmoid().std(0, correction=0)
-            found.append((logits.mean(0), uncertainty, Targets.of(batch.labels).weight == 0, batch.index))
+            answers.append((logits.mean(0), uncertainty, Targets.of(batch.labels).weight == 0, batch.index))
         self.train(training)
-        score, uncertainty, unknown, index = (torch.cat(part) for part in zip(*found, strict=True))
+        score, uncertainty, unknown, index = (torch.cat(part) for part in zip(*answers, strict=True))
         if self.strategy == "ensemble":
             before = self.agreed[index]
             score = torch.where(before.isnan(), score, agreement(before, score))

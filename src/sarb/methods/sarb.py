@@ -15,7 +15,8 @@ from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix, Targets
 from sarb.losses import contrastive
 from sarb.methods.base import Method
-from sarb.networks.base import Change, Network
+from sarb.networks.base import Network
+from sarb.networks.branches import Branch, classify_branches
 
 
 class SARB(Method):
@@ -81,21 +82,14 @@ class SARB(Method):
         if problems:
             raise ConfigError(problems)
         categories = network.categories
-        shared = {"learnable": learnable, "detach_label": detach_label}
-        self.ilrb = self.plrb = None
+        coefficients = categories if per_category else None
+        self.ilrb: InstanceBlend | None = None
+        self.plrb: PrototypeBlend | None = None
         if ilrb:
-            self.ilrb = InstanceBlend(
-                alpha, per_category=categories if per_category else None, weight=ilrb_weight, **shared
-            )
+            self.ilrb = InstanceBlend(alpha, learnable, coefficients, detach_label, ilrb_weight)
         if plrb:
             self.plrb = PrototypeBlend(
-                categories,
-                network.dim,
-                prototypes,
-                beta,
-                per_category=per_category,
-                weight=plrb_weight,
-                **shared,
+                categories, network.dim, prototypes, beta, learnable, coefficients, detach_label, plrb_weight
             )
         self.start = start
         self.refresh = refresh
@@ -139,9 +133,10 @@ class SARB(Method):
         features = []
         owners = []
         for batch in batches:
-            found = known_positives(self.network.represent(self.maps(batch)), Targets.of(batch.labels))
-            features.append(found[0])
-            owners.append(found[1])
+            reps = self.network.represent(self.maps(batch))
+            positives, categories = known_positives(reps, Targets.of(batch.labels))
+            features.append(positives)
+            owners.append(categories)
         self.train(training)
         return torch.cat(features), torch.cat(owners)
 
@@ -151,7 +146,8 @@ class SARB(Method):
         reps = self.network.represent(self.maps(batch))
         terms = {"cst": self._compactness(reps, targets)} if self.contrastive > 0 else {}
         blends = self._blends(reps, targets) if self.blending else {}
-        plain, *logits = self.network.classify_all(reps, [change for change, _ in blends.values()])
+        # the same as self.network.classify(...) of reps and of each blend, in half the time
+        plain, *logits = classify_branches(self.network, reps, [branch for branch, _ in blends.values()])
         for (name, (_, complete)), scores in zip(blends.items(), logits, strict=True):
             terms[name] = self.loss(scores, complete)
         return {"cls": self.loss(plain, targets), **terms}
@@ -164,21 +160,18 @@ class SARB(Method):
         )
         return self.contrastive * ramp * distance
 
-    def _blends(self, reps: Tensor, targets: Targets) -> dict[str, tuple[Change, Targets]]:
-        """What each blend changed, and the completed targets (B, C)."""
-        found = {}
+    def _blends(self, reps: Tensor, targets: Targets) -> dict[str, tuple[Branch, Targets]]:
+        """Blended representations and completed targets, by name of the blend."""
+        blends = {}
         if self.ilrb is not None:
             blended, complete = self.ilrb(reps, targets, random_partner(len(reps)).to(reps.device))
-            rows = self.ilrb.chosen.any(1).nonzero()[:, 0]
-            found["ilrb"] = Change(rows, blended[rows]), complete
-            self.completed["ilrb"] += int(self.ilrb.completed)
+            blends["ilrb"] = Branch(blended, self.ilrb.chosen), complete
         if self.plrb is not None:
             blended, complete = self.plrb(reps, targets)
-            rows = self.plrb.chosen.any(1).nonzero()[:, 0]
-            whole = blended if len(rows) == len(reps) else blended[rows]
-            found["plrb"] = Change(rows, whole, self.plrb.chosen[rows].byte().argmax(1)), complete
-            self.completed["plrb"] += int(self.plrb.completed)
-        return found
+            blends["plrb"] = Branch(blended, self.plrb.chosen, one_each=True), complete
+        for name, (branch, _) in blends.items():
+            self.completed[name] += int(branch.changed.sum())
+        return blends
 
     def end_step(self) -> None:
         """Keep α and β inside their open interval."""

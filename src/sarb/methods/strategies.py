@@ -45,9 +45,9 @@ def _largest(score: Tensor, among: Tensor, share: float) -> Tensor:
     """Mask of the given share, rounded, of the entries in ``among`` with the largest score; ties by
     position.
     """
-    places = among.flatten().nonzero()[:, 0]
-    order = score.flatten()[places].argsort(descending=True, stable=True)
-    chosen = places[order[: round(share * len(places))]]
+    entries = among.flatten().nonzero()[:, 0]
+    order = score.flatten()[entries].argsort(descending=True, stable=True)
+    chosen = entries[order[: round(share * len(entries))]]
     return torch.zeros_like(among).flatten().index_fill_(0, chosen, True).view_as(among)
 
 

@@ -28,6 +28,12 @@ class SemanticAttention(nn.Module):
         out: Tensor = self.mask(maps).sigmoid()
         return out
 
+    def values(self, maps: Tensor) -> Tensor:
+        """Maps (B, D, H, W) -> what the masks add up (B, D, H, W), scaled as in :meth:`forward`."""
+        scale = 2 / maps[0, 0].numel() if self.normalise else 1
+        out: Tensor = self.transform(maps) * scale
+        return out
+
     def forward(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Maps (B, D, H, W) -> representations (B, C, D), masks (B, C, H, W)."""
         masks = self.attention(maps)

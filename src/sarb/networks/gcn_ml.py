@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar
 
 import torch
@@ -89,6 +89,12 @@ class GCNML(Network):
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
+    parts: ClassVar[Mapping[str, str]] = {
+        "backbone": "backbone",
+        "words": "words",
+        "graph": "graph",
+        "classifier": "classifier",
+    }
     per_category: ClassVar[tuple[str, ...]] = ("classifier.", "words.learned")
     from_data: ClassVar[tuple[str, ...]] = ("adjacency", "words.given", "words.found")
 
@@ -144,3 +150,17 @@ class GCNML(Network):
     def attention(self, maps: Tensor) -> Tensor:
         """Class activation maps node_c · x_p (B, C, H, W)."""
         return (self.nodes() @ maps.flatten(2)).reshape(len(maps), -1, *maps.shape[2:])
+
+    def relations(self) -> Tensor:
+        """Return Â (C, C)."""
+        return self.adjacency
+
+    def silence(self, features: Tensor, sources: Sequence[int]) -> Tensor:
+        """Maps (1, D, H, W) -> logits (n, C), the word vector of one of ``sources`` zero in each row."""
+        strongest = features.amax((2, 3))
+        rows = []
+        for source in sources:
+            words = self.words().clone()
+            words[source] = 0
+            rows.append(self.classifier(strongest, self.graph(words, self.adjacency)))
+        return torch.cat(rows)

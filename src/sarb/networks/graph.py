@@ -53,17 +53,16 @@ class GatedGraph(nn.Module):
         self.message_candidate = nn.Linear(2 * dim, dim)
         self.state_candidate = nn.Linear(dim, dim, bias=False)
 
-    def forward(self, states: Tensor, graph: Tensor | SparseGraph, first: Products | None = None) -> Tensor:
-        """States (B, C, D), graph (C, C) -> states after T steps (B, C, D).
-
-        ``first`` is what :meth:`products` gives for ``states``, where the caller has a cheaper way to it.
-        """
+    def forward(self, states: Tensor, graph: Tensor | SparseGraph, steps: int | None = None) -> Tensor:
+        """States (B, C, D), graph (C, C) -> states after so many steps, T by default (B, C, D)."""
         layers = self.layers()
-        for step in range(self.steps):
-            known = first if step == 0 else None
-            message, state = self.products(states, graph, layers) if known is None else known
-            states = gated_update(states, message, state, self.state_candidate.weight)
+        for _ in range(self.steps if steps is None else steps):
+            states = self.update(states, self.products(states, graph, layers))
         return states
+
+    def update(self, states: Tensor, products: Products) -> Tensor:
+        """One step (B, C, D) from the products of the states."""
+        return gated_update(states, products.message, products.state, self.state_candidate.weight)
 
     def layers(self) -> Layers:
         """Return the layers that read the same input as one: [W_z; W_r; W_h], its bias, and [U_z; U_r]."""
@@ -81,27 +80,3 @@ class GatedGraph(nn.Module):
         else:
             message = torch.cat(propagate(graph, states), -1)
         return Products(F.linear(message, layers.message, layers.bias), F.linear(states, layers.state))
-
-    def changed(
-        self, products: Products, graph: Tensor, category: Tensor, change: Tensor, layers: Layers
-    ) -> Products:
-        """Return the products of states that differ in one category of each image, h + e_c δᵀ.
-
-        A (h + e_c δᵀ) = A h + A_·c δᵀ, and likewise for Aᵀ: a sum of two outer products instead of a matrix
-        product.
-
-        Args:
-            products: of the unchanged states.
-            graph: A (C, C).
-            category: c, (B,).
-            change: δ, (B, D).
-            layers: of this graph.
-        """
-        width = change.shape[-1]
-        image = torch.arange(len(category), device=category.device)
-        columns = torch.stack([graph[:, category].T, graph[category]], -1)  # (B, C, 2)
-        moved = torch.stack([change @ layers.message[:, :width].T, change @ layers.message[:, width:].T], 1)
-        return Products(
-            torch.baddbmm(products.message, columns.to(moved.dtype), moved),
-            products.state.index_put((image, category), change @ layers.state.T, accumulate=True),
-        )

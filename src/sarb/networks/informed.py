@@ -56,8 +56,8 @@ def start_projection(convolution: nn.Conv2d, maps: Callable[[], Iterable[Tensor]
     """Let a 1×1 convolution start as the leading principal directions; with the batch norm behind it, it
     whitens.
     """
-    found = principal_directions(maps, convolution.out_channels)
-    convolution.weight[: len(found), :, 0, 0] = found.to(convolution.weight)
+    directions = principal_directions(maps, convolution.out_channels)
+    convolution.weight[: len(directions), :, 0, 0] = directions.to(convolution.weight)
 
 
 @torch.no_grad()

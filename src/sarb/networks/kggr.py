@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from sarb.labels import LabelMatrix
 from sarb.networks.backbones.base import Backbone
-from sarb.networks.base import Change, Network
 from sarb.networks.graph import GatedGraph
 from sarb.networks.ssgrl import SSGRL
 
@@ -40,6 +40,8 @@ class KGGR(SSGRL):
         weight_steps: T of the second graph.
         csrl: this and all others are those of :class:`SSGRL`.
     """
+
+    parts: ClassVar[Mapping[str, str]] = {**SSGRL.parts, "weight_graph": "weight_graph"}
 
     def __init__(
         self,
@@ -95,7 +97,3 @@ class KGGR(SSGRL):
         context = torch.tanh(self.classifier.join(torch.cat([states, features], -1)))
         scores: Tensor = (self.classifier.dropout(context) * self.weights()).sum(-1)
         return scores + self.classifier.category.bias
-
-    def _classify_changed(self, reps: Tensor, changes: Sequence[Change]) -> Tensor:
-        """As one batch through :meth:`classify`: SSGRL's short cut ends in its own classifier."""
-        return Network._classify_changed(self, reps, changes)

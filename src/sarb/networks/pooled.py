@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
 from torch import Tensor, nn
@@ -27,6 +27,7 @@ class Pooled(Network):
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
+    parts: ClassVar[Mapping[str, str]] = {"backbone": "backbone", "classifier": "classifier"}
     per_category: ClassVar[tuple[str, ...]] = ("classifier.",)
 
     def __init__(

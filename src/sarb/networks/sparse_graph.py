@@ -94,9 +94,9 @@ class _Propagate(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, states: Tensor, graph: SparseGraph) -> tuple[Tensor, Tensor]:
         context.graph = graph
-        kind = states.dtype
+        given = states.dtype
         states = states.to(graph.row.dtype)
-        return graph.times(states).to(kind), graph.turned_times(states).to(kind)
+        return graph.times(states).to(given), graph.turned_times(states).to(given)
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:

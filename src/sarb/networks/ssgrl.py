@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -13,10 +13,10 @@ from sarb.errors import ConfigError, check_choice
 from sarb.labels import LabelMatrix
 from sarb.networks.attention import SemanticAttention
 from sarb.networks.backbones.base import Backbone
-from sarb.networks.base import Change, Network
+from sarb.networks.base import Network
 from sarb.networks.classifier import ContextClassifier
 from sarb.networks.decouple import SemanticDecoupling
-from sarb.networks.graph import GatedGraph, Layers, Products
+from sarb.networks.graph import GatedGraph
 from sarb.networks.informed import prior_logits, start_join, start_projection
 from sarb.networks.sparse_graph import SparseGraph
 from sarb.networks.words import CategoryWords
@@ -43,6 +43,19 @@ class SSGRL(Network):
         initial: ``"random"`` (paper) or ``"informed"``, see ``networks/informed.py``.
     """
 
+    # Layers that all categories share want a smaller step than the weights of the single categories: the
+    # classifier's shared layer is a part of its own, and SAM's transform goes with the projection.
+    parts: ClassVar[Mapping[str, str]] = {
+        "backbone": "backbone",
+        "project": "project",
+        "words": "words",
+        "sd": "sd",
+        "sam": "sam",
+        "sam.transform": "project",
+        "graph": "graph",
+        "classifier": "classifier",
+        "classifier.join": "join",
+    }
     per_category: ClassVar[tuple[str, ...]] = ("classifier.category.", "sam.mask.", "words.learned")
     from_data: ClassVar[tuple[str, ...]] = ("cooccurrence", "words.given", "words.found")
 
@@ -132,12 +145,13 @@ class SSGRL(Network):
         return reps
 
     def _attend(self, maps: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, D, H, W) -> representations (B, C, D) and where they come from (B, C, H, W)."""
         if self.sam is not None:
-            found: tuple[Tensor, Tensor] = self.sam(maps)
+            attended: tuple[Tensor, Tensor] = self.sam(maps)
         else:
             assert self.sd is not None and self.words is not None
-            found = self.sd(maps, self.words())
-        return found
+            attended = self.sd(maps, self.words())
+        return attended
 
     def edges(self) -> Tensor | SparseGraph:
         """Return the graph to multiply with: A (C, C), or its strongest edges, found anew when A changes."""
@@ -154,33 +168,32 @@ class SSGRL(Network):
         logits: Tensor = self.classifier(self.graph(features, self.edges()), features)
         return logits
 
+    @property
+    def map_kind(self) -> str:
+        """SD gives shares of the attention, SAM masks."""
+        return "attention" if self.sam is None else "mask"
+
+    def values(self, maps: Tensor) -> Tensor:
+        """SD weighs the grid itself, SAM its transform."""
+        return maps if self.sam is None else self.sam.values(maps)
+
+    def relations(self) -> Tensor:
+        """Return the co-occurrence graph (C, C).
+
+        A silent category has f_j = 0: A h and Aᵀ h then lack what j would have said, and with one graph step
+        that is all that changes for the others.
+        """
+        return self.cooccurrence
+
+    def for_export(self) -> Self:
+        """Return a copy with the graph written out: a sparse one has no operator outside torch."""
+        network = super().for_export()
+        edges = network.edges()
+        if isinstance(edges, SparseGraph):
+            network.cooccurrence = edges.times(torch.eye(network.categories)[None])[0]
+            network.neighbours = 0
+        return network
+
     def repeats(self) -> bool:
         """Not while dropout is at work."""
         return not (self.training and self.classifier.dropout.p > 0)
-
-    def _classify_changed(self, reps: Tensor, changes: Sequence[Change]) -> Tensor:
-        """As one batch; a change in one category of every image gets its first graph step from the plain
-        one's.
-        """
-        if self.neighbours:
-            return super()._classify_changed(reps, changes)
-        everything = torch.cat([reps, *(change.reps for change in changes)])
-        alone = [change.category is not None and len(change.rows) == len(reps) for change in changes]
-        full = [reps, *(change.reps for change, one in zip(changes, alone, strict=True) if not one)]
-        layers = self.graph.layers()
-        products = self.graph.products(torch.cat(full), self.cooccurrence, layers)
-        message, state = (torch.split(product, [len(part) for part in full]) for product in products)
-        ready = [Products(*each) for each in zip(message, state, strict=True)]
-        plain = ready[0]
-        parts = [ready.pop(0)]
-        for change, one in zip(changes, alone, strict=True):
-            parts.append(self._moved(plain, reps, change, layers) if one else ready.pop(0))
-        first = Products(*(torch.cat(list(part)) for part in zip(*parts, strict=True)))
-        logits: Tensor = self.classifier(self.graph(everything, self.cooccurrence, first), everything)
-        return logits
-
-    def _moved(self, plain: Products, reps: Tensor, change: Change, layers: Layers) -> Products:
-        assert change.category is not None
-        image = torch.arange(len(reps), device=reps.device)
-        delta = change.reps[image, change.category] - reps[image, change.category]
-        return self.graph.changed(plain, self.cooccurrence, change.category, delta, layers)

@@ -8,6 +8,10 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
+from sarb.methods.base import Method
+from sarb.networks.base import Network
+from sarb.settings import METHOD_PART
+
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 #: position in training 0..1, epochs -> factor of the learning rate
@@ -29,34 +33,26 @@ def schedule_factor(schedule: str, step: int, steps: int, epochs: int, warmup: f
     return growth * SCHEDULES[schedule](position, epochs)
 
 
-def part_of(name: str) -> str:
-    """Part a parameter of a method belongs to: a child of the network, or ``"blend"`` for what the method
-    owns.
-
-    Layers that all categories share want a smaller step than the weights of the single categories. So the
-    classifier's shared layer is a part of its own, ``"join"``, and SAM's transform goes with ``"project"``;
-    its masks are ``"sam"``.
-    """
-    pieces = name.split(".")
-    if pieces[0] != "network":
-        return "blend"
-    return {"classifier.join": "join", "sam.transform": "project"}.get(".".join(pieces[1:3]), pieces[1])
+def part_of(name: str, network: Network) -> str:
+    """Part a parameter of a method belongs to: what the network says, or ``"blend"`` for the method's own."""
+    owner, _, parameter = name.partition(".")
+    return network.part_of(parameter) if owner == "network" else METHOD_PART
 
 
 def parameter_groups(
-    method: nn.Module, lr: float, scale: Mapping[str, float], weight_decay: float
+    method: Method, lr: float, scale: Mapping[str, float], weight_decay: float
 ) -> list[dict[str, object]]:
     """One group per part with ``lr · scale[part]``; blend coefficients have no weight decay."""
     parts: dict[str, list[nn.Parameter]] = {}
     for name, parameter in method.named_parameters():
         if parameter.requires_grad:
-            parts.setdefault(part_of(name), []).append(parameter)
+            parts.setdefault(part_of(name, method.network), []).append(parameter)
     return [
         {
             "params": parameters,
             "lr": lr * scale.get(part, 1.0),
             "base_lr": lr * scale.get(part, 1.0),
-            "weight_decay": 0.0 if part == "blend" else weight_decay,
+            "weight_decay": 0.0 if part == METHOD_PART else weight_decay,
             "part": part,
         }
         for part, parameters in parts.items()

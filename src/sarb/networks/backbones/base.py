@@ -31,6 +31,7 @@ class Backbone(nn.Module, ABC):
         mean, std: normalisation of the input per channel, on the 0..255 scale.
         stage_names: the stages from the image to the map.
         default_train_stages: how many of the last stages are trained unless the user says otherwise.
+        needs_weights: whether random weights have to be asked for (``weights=None``).
         classifier: prefix of the keys of a weight file that belong to its classifier and are ignored.
         default_weights: file of pre-trained weights that comes with the installation, if there is one.
     """
@@ -40,6 +41,7 @@ class Backbone(nn.Module, ABC):
     std: tuple[float, float, float] = IMAGENET_STD
     stage_names: tuple[str, ...]
     default_train_stages: int = 1
+    needs_weights: ClassVar[bool] = True
     classifier: ClassVar[str] = "fc."
 
     def __init__(self) -> None:
@@ -156,7 +158,7 @@ def _weight_file(name: str, backbone: Backbone, weights: str | Path | None) -> P
     if str(weights) != "default":
         return Path(weights).expanduser()
     file = backbone.default_weights()
-    if file is None and name != "tiny":
+    if file is None and backbone.needs_weights:
         raise ConfigError(
             [
                 f"backbone '{name}' has no weights installed: give a file with weights=PATH (a torchvision ImageNet "

@@ -26,7 +26,7 @@ class Residual(nn.Module):
 
     def residual(self, x: Tensor) -> Tensor:
         """f(x)."""
-        raise AssertionError("a block defines residual")
+        raise NotImplementedError("a block defines residual")
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, inputs, H, W) -> (B, width · expansion, H / stride, W / stride)."""

@@ -21,6 +21,7 @@ class Tiny(Backbone):
     width = 64
     stage_names = ("stage1", "stage2", "stage3")
     default_train_stages = 3
+    needs_weights = False
 
     def __init__(self) -> None:
         super().__init__()
