@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sarb.files import atomic_write, cache_dir, near_path, read_json, write_json
+from sarb.files import atomic_write, cache_dir, csv_text, near_path, read_json, write_csv, write_json
 
 
 @pytest.fixture
@@ -105,3 +105,27 @@ def test_the_near_path(monkeypatch, tmp_path):
     assert near_path(tmp_path / "photos" / "labels.csv" / "x") is None
     monkeypatch.chdir(tmp_path)
     assert near_path(Path("Photos/labels.csv")) == Path("photos/labels.csv")
+
+
+def test_csv_rows_are_sequences_or_mappings():
+    assert csv_text(["a", "b"], [(1, None), ["x,y", 'say "no"']]) == 'a,b\n1,\n"x,y","say ""no"""\n'
+    assert (
+        csv_text(["a", "b"], [{"b": 2.5, "a": 1, "other": 3}, {"b": "two\nlines"}])
+        == 'a,b\n1,2.5\n,"two\nlines"\n'
+    )
+
+
+def test_a_csv_file_is_written_whole_with_the_line_end_asked_for(tmp_path):
+    write_csv(tmp_path / "new" / "a.csv", ["name"], [["größe"]])
+    assert (tmp_path / "new" / "a.csv").read_bytes() == "name\r\ngröße\r\n".encode()
+    write_csv(tmp_path / "new" / "a.csv", ["name"], iter([["x"]]), line_end="\n")
+    assert (tmp_path / "new" / "a.csv").read_bytes() == b"name\nx\n"
+
+    def rows():
+        yield ["y"]
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        write_csv(tmp_path / "new" / "a.csv", ["name"], rows())
+    assert (tmp_path / "new" / "a.csv").read_bytes() == b"name\nx\n"
+    assert names(tmp_path / "new") == ["a.csv"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -14,7 +13,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sarb.errors import DataError, unknown_name
-from sarb.files import atomic_write
+from sarb.files import atomic_write, csv_text
 from sarb.labels import LabelMatrix
 from sarb.metrics import evaluate, per_category
 from sarb.report import plots
@@ -189,12 +188,7 @@ def _category_table(rows: list[dict[str, Any]]) -> Any:
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> str:
     """CSV text of the per-category rows; an undefined cell is empty."""
-    buffer = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(_without_nan(list(rows)))
-    return buffer.getvalue()
+    return csv_text(list(rows[0]), _without_nan(list(rows))) if rows else ""
 
 
 def _without_nan(value: Any) -> Any:
