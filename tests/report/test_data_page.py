@@ -11,8 +11,7 @@ from PIL import Image
 from sarb.data.check.stats import stats
 from sarb.data.dataset import Data, Dataset
 from sarb.labels import LabelMatrix
-from sarb.report import data_page, plots
-from sarb.report.html import thumbnail
+from sarb.report import data_page, html, plots
 from tests.report.conftest import NASTY, draw_pictures, names
 from tests.report.test_page import Page
 from tests.report.test_plots import colours
@@ -40,7 +39,9 @@ def make(values, categories=None, paths=None, test=0):
 @pytest.fixture
 def no_plots(monkeypatch):
     """Leave out the drawing, which takes nearly all the time."""
-    monkeypatch.setattr(data_page, "_plot", lambda draw, caption: f"<figure>{caption}</figure>")
+    monkeypatch.setattr(
+        data_page, "_plot", lambda draw, caption, style="": html.Plot("", "", caption, caption)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +121,7 @@ def test_images_can_be_left_out(no_plots, monkeypatch):
 
 def test_thumbnails_are_small(tmp_path):
     Image.new("RGB", (1000, 500), "red").save(tmp_path / "a.jpg")
-    encoded = re.search(r'base64,([^"]*)"', thumbnail(tmp_path / "a.jpg", 160))[1]
+    encoded = html.thumbnail(tmp_path / "a.jpg", 160).source.removeprefix("data:image/jpeg;base64,")
     with Image.open(io.BytesIO(base64.b64decode(encoded))) as image:
         assert image.format == "JPEG" and image.size == (160, 80)
 

@@ -127,6 +127,11 @@ def number(value: float | None, digits: int = 1) -> str:
     return "n/a" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
+def count(number_of: float, one: str, many: str) -> str:
+    """Spell a count: ``'1 category'``, ``'20 categories'``."""
+    return f"{int(number_of):,} {one if int(number_of) == 1 else many}"
+
+
 def ranked(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Rows that have an AP, best first."""
     defined = [row for row in rows if row["AP"] is not None and not math.isnan(row["AP"])]

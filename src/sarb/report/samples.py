@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sarb.data.images import decode
 from sarb.errors import SarbError
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
 from sarb.report.style import Colours, Theme, new_figure, png, say, short, style
@@ -87,8 +88,6 @@ def read_samples(
     scores: Scores, labels: LabelMatrix, count: int = 12, side: int = 320, lines: int = 6
 ) -> list[Sample]:
     """Decode the chosen pictures to thumbnails; a picture that is gone or unreadable is left out."""
-    from sarb.data.images import decode
-
     samples = []
     probabilities = scores.probabilities
     for row in choose(scores, labels, count):

@@ -1,26 +1,54 @@
-"""The sections of the page that show results; each returns HTML and writes its pictures to the plots
-folder.
+"""The sections of a report that show results: each prepares what its template shows and writes its pictures.
+
+A section that has nothing to show is None; the template says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sarb.labelling.calibration import load_calibration
+from sarb.labelling.calibration import Calibration, load_calibration
 from sarb.report import curves, html, plots, samples
 from sarb.report.folder import RunFolder
 from sarb.report.reliability import reliability
 from sarb.report.report import Report, number, ranked
 from sarb.report.style import Theme, write_png
 
+#: name of the probabilities in the figures of a calibration -> on the page
+PROBABILITIES = {
+    "before": "the network's own",
+    "after": "calibrated",
+    "base_rate": "only the category's share",
+}
 
-def learned_section(run: RunFolder) -> str:
+
+@dataclass(frozen=True)
+class CalibrationSummary:
+    """How a calibration was fitted, how good it is, and the thresholds."""
+
+    method: str
+    source: str
+    errors: html.Table
+    plot: html.Plot
+    thresholds: html.Table
+
+
+@dataclass(frozen=True)
+class SampleCard:
+    """A test image and what was predicted for it."""
+
+    photo: html.Photo
+    name: str
+    guesses: Sequence[samples.Guess]
+    hidden: int
+
+
+def learned(run: RunFolder) -> list[html.Plot] | None:
     """Curves from the log."""
     if run.log is None or not len(next(iter(run.log.values()), [])):
-        return html.paragraph(
-            "There is no log.csv with a finished epoch in the folder, so no curve is drawn.", "absent"
-        )
+        return None
     log = run.log
     steps = run.steps
     parts: list[tuple[str, tuple[str, ...], Callable[[Theme], bytes], str]] = [
@@ -50,51 +78,48 @@ def learned_section(run: RunFolder) -> str:
             "Labels that reached a loss: known ones, and unknown ones that a blend completed.",
         ),
     ]
-    return "".join(
+    return [
         _plot(run, name, draw, caption, caption)
         for name, columns, draw, caption in parts
         if curves.has_curves(log, *columns)
-    )
+    ]
 
 
-def categories_section(run: RunFolder, report: Report | None) -> str:
+def categories(run: RunFolder, report: Report | None) -> html.PlottedTable | None:
     """Picture and table of the categories."""
     if report is None or not report.per_category:
-        text = "There are no numbers per category: scores.npz and test_labels.npz are not both in the folder."
-        return html.paragraph(text, "absent")
+        return None
     rows = report.per_category
     best_first = [*ranked(rows), *(row for row in rows if number(row["AP"]) == "n/a")]
     columns = [name for name in rows[0] if name != "category"]
     cells = [
-        [html.cell(row["category"]), *(_category_cell(name, row.get(name)) for name in columns)]
+        [html.Cell(row["category"]), *(_category_cell(name, row.get(name)) for name in columns)]
         for row in best_first
     ]
     names = [name.replace("AP_interpolated", "AP interpolated") for name in columns]
-    listing = html.table(["category", *names], cells, sortable=True).replace('"scroll"', '"scroll tall"', 1)
     caption = (
         "Average precision of every category, best first, with its number of known positive test images."
     )
     picture = _plot(
         run, "per_category_ap", lambda theme: plots.per_category_ap(rows, theme=theme), caption, caption
     )
-    return html.paragraph("Click a heading to sort.", "note") + listing + picture
+    return html.PlottedTable(html.Table(["category", *names], cells, sortable=True, tall=True), picture)
 
 
-def _category_cell(name: str, value: Any) -> str:
+def _category_cell(name: str, value: Any) -> html.Cell:
     if number(value) == "n/a":
-        return html.cell("n/a")
+        return html.Cell("n/a")
     if name == "AP":
-        return html.meter(number(value), float(value))
-    return html.cell(
-        f"{int(value):,}" if name in ("positives", "negatives", "unknown") else number(value), value
-    )
+        return html.meter_cell(float(value))
+    if name in ("positives", "negatives", "unknown"):
+        return html.Cell(f"{int(value):,}", value)
+    return html.number_cell(value)
 
 
-def curves_section(run: RunFolder, report: Report | None) -> str:
+def precision_recall(run: RunFolder, report: Report | None) -> html.Plot | None:
     """Precision-recall curves."""
     if report is None or report.scores is None or report.labels is None:
-        text = "No curve is drawn: scores.npz and test_labels.npz are not both in the folder."
-        return html.paragraph(text, "absent")
+        return None
     scores = report.scores
     labels = report.labels
     return _plot(
@@ -107,14 +132,12 @@ def curves_section(run: RunFolder, report: Report | None) -> str:
     )
 
 
-def calibration_section(run: RunFolder) -> str:
+def calibration(run: RunFolder) -> CalibrationSummary | None:
     """Reliability plot, calibration error and thresholds, from ``thresholds.json``."""
-    found = load_calibration(run.path)
-    if found is None:
-        text = "The probabilities are not calibrated: there is no thresholds.json in the folder. "
-        text += "'sarb calibrate' makes "
-        return html.paragraph(text + "it, and so does a training with validation images.", "absent")
-    tables = found.figures.get("reliability", {})
+    fitted = load_calibration(run.path)
+    if fitted is None:
+        return None
+    tables = fitted.figures.get("reliability", {})
     picture = _plot(
         run,
         "reliability",
@@ -123,58 +146,51 @@ def calibration_section(run: RunFolder) -> str:
         "Of the held-out labels with about this probability, the share that is present. On the dashed line a "
         "probability means what it says. A dot is a bin of equally many labels; both axes are square roots.",
     )
-    names = {"before": "the network's own", "after": "calibrated", "base_rate": "only the category's share"}
-    errors = found.figures.get("calibration_error", {})
-    squares = found.figures.get("brier_score", {})
+    return CalibrationSummary(
+        fitted.method, fitted.source, _calibration_errors(fitted), picture, _thresholds(fitted)
+    )
+
+
+def _calibration_errors(fitted: Calibration) -> html.Table:
+    """Calibration error and Brier score before and after."""
+    errors = fitted.figures.get("calibration_error", {})
+    squares = fitted.figures.get("brier_score", {})
     rows = [
-        [html.cell(name), html.cell(f"{errors[kind]:.4f}"), html.cell(f"{squares[kind]:.4f}")]
-        for kind, name in names.items()
-        if kind in errors and kind in squares
+        [html.Cell(name), html.Cell(f"{errors[key]:.4f}"), html.Cell(f"{squares[key]:.4f}")]
+        for key, name in PROBABILITIES.items()
+        if key in errors and key in squares
     ]
-    positives, negatives = found.counts.sum(2)
-    each = [
+    return html.Table(["probabilities", "calibration error", "Brier score"], rows)
+
+
+def _thresholds(fitted: Calibration) -> html.Table:
+    """The threshold of each category, and on how many labels it was chosen."""
+    positives, negatives = fitted.counts.sum(2)
+    rows = [
         [
-            html.cell(name),
-            *(
-                html.cell(text, value)
-                for text, value in (
-                    (f"{found.thresholds[place]:.3f}", float(found.thresholds[place])),
-                    (f"{positives[place]:,}", float(positives[place])),
-                    (f"{negatives[place]:,}", float(negatives[place])),
-                )
-            ),
+            html.Cell(name),
+            html.Cell(f"{threshold:.3f}", float(threshold)),
+            html.Cell(f"{present:,}", float(present)),
+            html.Cell(f"{absent:,}", float(absent)),
         ]
-        for place, name in enumerate(found.categories)
+        for name, threshold, present, absent in zip(
+            fitted.categories, fitted.thresholds, positives, negatives, strict=True
+        )
     ]
-    said = f"Fitted ({found.method}) on {found.source}. Both numbers are means over categories, lower is better, and "
-    said += "measured on labels that the fit had not seen: the class-wise calibration error with bins of equal mass, "
-    said += "and "
-    said += "the Brier score."
-    listing = html.table(
-        ["category", "present from", "held-out present", "held-out absent"], each, sortable=True
-    )
-    listing = listing.replace('"scroll"', '"scroll tall"', 1)
-    table = html.table(["probabilities", "calibration error", "Brier score"], rows)
-    return (
-        html.paragraph(said)
-        + table
-        + picture
-        + html.details("Threshold of every category (best F1)", listing)
-    )
+    header = ["category", "present from", "held-out present", "held-out absent"]
+    return html.Table(header, rows, sortable=True, tall=True)
 
 
-def together_section(run: RunFolder) -> str:
-    """Co-occurrence of the training labels."""
-    if run.train is None:
-        return html.paragraph("There is no labels.npz in the folder, so no co-occurrence is drawn.", "absent")
-    if len(run.train.categories) < 2:
-        return html.paragraph("With a single category there is nothing that could appear together.", "absent")
+def together(run: RunFolder) -> html.Plot | None:
+    """Co-occurrence of the training labels; None without labels or with a single category."""
+    if run.train is None or len(run.train.categories) < 2:
+        return None
     asked = run.setting("graph_smoothing")
     smoothing = 1.0 if asked is None else float(asked)
     graph = run.train.cooccurrence(smoothing)
     names = run.train.categories
     unnamed = " There are too many to name them." if len(names) > plots.NAMED_CATEGORIES else ""
-    picture = _plot(
+    return _plot(
         run,
         "cooccurrence",
         lambda theme: plots.cooccurrence(graph, names, theme=theme),
@@ -182,46 +198,32 @@ def together_section(run: RunFolder) -> str:
         "How often the column's category is present in training images that show the row's, counted on known labels "
         "only, pulled towards the category's overall share where few labels are known (smoothing "
         f"{smoothing:g}). Categories that go together are placed together.{unnamed}",
+        html.matrix_style(len(names)),
     )
-    kind = "matrix large" if len(names) > 40 else "matrix"
-    return picture.replace("<figure>", f'<figure class="{kind}">', 1)
 
 
-def samples_section(run: RunFolder) -> str:
-    """Test photos with what was right and wrong."""
+def sample_cards(run: RunFolder) -> list[SampleCard] | None:
+    """Test photos with what was right and wrong; empty if none of them can be read any more."""
     if run.scores is None or run.test is None:
-        text = "No picture is shown: scores.npz and test_labels.npz are not both in the folder."
-        return html.paragraph(text, "absent")
+        return None
     shown = samples.read_samples(run.scores, run.test)
-    if not shown:
-        return html.paragraph("No picture is shown: the test images are no longer where they were.", "absent")
-    write_png(run.path / "plots" / "samples.png", samples.sample_grid(shown))
-    legend = "".join(
-        f'<li class="{mark}"><b>{symbol}</b><span>{html.escape(meaning)}</span></li>'
-        for mark, (symbol, meaning) in samples.MARKS.items()
-    )
-    text = "Test images from the best recognised to the worst, evenly spread, so none is picked for its looks. The bar "
-    text += "is the probability."
-    cards = "".join(_sample_card(sample) for sample in shown)
-    return html.paragraph(text) + f'<ul class="legend">{legend}</ul><div class="samples">{cards}</div>'
+    if shown:
+        write_png(run.path / "plots" / "samples.png", samples.sample_grid(shown))
+    return [
+        SampleCard(html.photo(sample.picture, sample.name), sample.name, sample.guesses, sample.hidden)
+        for sample in shown
+    ]
 
 
-def _sample_card(sample: samples.Sample) -> str:
-    lines = "".join(
-        f'<li class="{guess.mark}" title="{html.escape(guess.label)}: {samples.MARKS[guess.mark][1]}">'
-        f'<i style="width:{100 * guess.probability:.0f}%"></i><b>{samples.MARKS[guess.mark][0]}</b>'
-        f"<span>{html.escape(guess.label)}</span><em>{guess.probability:.2f}</em></li>"
-        for guess in sample.guesses
-    )
-    lines += '<li class="none">nothing predicted</li>' if not sample.guesses else ""
-    lines += f'<li class="none">and {sample.hidden} more</li>' if sample.hidden else ""
-    name = html.escape(sample.name)
-    picture = html.photo(sample.picture, sample.name)
-    return f'<article class="sample">{picture}<h3 title="{name}">{name}</h3><ul>{lines}</ul></article>'
-
-
-def _plot(run: RunFolder, name: str, draw: Callable[[Theme], bytes], alternative: str, caption: str) -> str:
-    """Write a picture to the plots folder and return it for the html."""
+def _plot(
+    run: RunFolder,
+    name: str,
+    draw: Callable[[Theme], bytes],
+    alternative: str,
+    caption: str,
+    style: str = "",
+) -> html.Plot:
+    """Write a picture to the plots folder and return it for the page."""
     light = draw("light")
     write_png(run.path / "plots" / f"{name}.png", light)
-    return html.plot(draw, light, alternative, caption)
+    return html.plot(draw, light, alternative, caption, style)
