@@ -43,6 +43,7 @@ class Journal:
 
     def _hold(self) -> None:
         """Refuse a second server on the same file: two would not see each other's answers."""
+        # By hand, not by filelock: that locks a second file and leaves it behind; here the journal is the lock.
         if importlib.util.find_spec("fcntl") is None:  # Windows has no such lock
             return
         import fcntl
