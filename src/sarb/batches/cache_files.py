@@ -77,15 +77,15 @@ def open_features(file: Path, images: int, say: Say) -> Features | None:
 
 def _checked(file: Path) -> dict[int, str]:
     """Row -> reason of unreadable images, from the record; ValueError where the checksum is another."""
-    place = file.with_suffix(".json")
-    found = checksum(file)
-    record: Any = read_json(place) if place.exists() else []
+    record_file = file.with_suffix(".json")
+    actual = checksum(file)
+    record: Any = read_json(record_file) if record_file.exists() else []
     if isinstance(record, list):
-        record = {"crc32": found, "unreadable": record}
+        record = {"crc32": actual, "unreadable": record}
         with suppress(OSError):  # a disk that may only be read
-            write_json(place, record)
-    if record["crc32"] != found:
-        raise ValueError(f"checksum {found:08x}, expected {record['crc32']:08x}")
+            write_json(record_file, record)
+    if record["crc32"] != actual:
+        raise ValueError(f"checksum {actual:08x}, expected {record['crc32']:08x}")
     return {int(row): str(reason) for row, reason in record["unreadable"]}
 
 

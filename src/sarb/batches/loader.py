@@ -114,17 +114,17 @@ class Pictures(TorchDataset[Batch]):
 
     def join(self, keys: Sequence[Key], views: Sequence[list[NDArray[np.float32]] | str]) -> Batch:
         """Return the batch of these images, given their views; unreadable ones are left out and listed."""
-        found = [
+        readable = [
             (index, view) for (_, index), view in zip(keys, views, strict=True) if not isinstance(view, str)
         ]
         failures = [
             (index, view) for (_, index), view in zip(keys, views, strict=True) if isinstance(view, str)
         ]
         stacked = [
-            torch.from_numpy(np.stack(view)) for view in zip(*(view for _, view in found), strict=True)
+            torch.from_numpy(np.stack(view)) for view in zip(*(view for _, view in readable), strict=True)
         ]
         first, *others = stacked or [torch.zeros(0, 3, 1, 1)]
-        index = torch.tensor([index for index, _ in found], dtype=torch.long)
+        index = torch.tensor([index for index, _ in readable], dtype=torch.long)
         return Batch(
             first,
             torch.from_numpy(self.labels[index.numpy()]),
@@ -141,7 +141,8 @@ class Pictures(TorchDataset[Batch]):
         """How many threads may read at once: a picture or an open file that is given twice allows only
         one.
         """
-        return cores() if all(issubclass(kind, str | Path) for kind in set(map(type, self.sources))) else 1
+        source_types = set(map(type, self.sources))
+        return cores() if all(issubclass(one, str | Path) for one in source_types) else 1
 
 
 class CachedMaps(TorchDataset[Batch]):
@@ -191,8 +192,8 @@ class CachedMaps(TorchDataset[Batch]):
         chosen = self._chosen(epoch, index)
         mirrored = self._mirrored(epoch, index)
         maps = np.empty((len(index), *self.views[0].shape[1:]), np.float16)
-        for place, view, row, mirror in zip(maps, chosen, self.rows[index], mirrored, strict=True):
-            place[...] = self.views[view][row, ..., ::-1] if mirror else self.views[view][row]
+        for target, view, row, mirror in zip(maps, chosen, self.rows[index], mirrored, strict=True):
+            target[...] = self.views[view][row, ..., ::-1] if mirror else self.views[view][row]
         # Torch for the conversion only: it is much faster there, but each of its operations waits for all
         # its threads.
         images = torch.from_numpy(maps).float()

@@ -109,19 +109,20 @@ Not recorded.
 
 def front_matter(title: str, license: str | None, data: str | None, metrics: Mapping[str, Any] | None) -> str:
     """The YAML header; JSON values are YAML, so any name is safe in it."""
-    found = {name: metrics[name] for name in FIGURES if metrics and metrics.get(name) is not None}
+    measured = _measured(metrics)
     fields: dict[str, Any] = {
         "license": license or "unknown",
         "library_name": "sarb",
         "pipeline_tag": "image-classification",
         "tags": ["multi-label", "partial-labels", "sarb"],
-        "metrics": list(found) or ["mAP"],
+        "metrics": list(measured) or ["mAP"],
     }
     if data is not None:
         fields["datasets"] = [data]
-    if found:
+    if measured:
         entries = [
-            {"type": name, "value": round(value, 2), "name": FIGURES[name]} for name, value in found.items()
+            {"type": name, "value": round(value, 2), "name": FIGURES[name]}
+            for name, value in measured.items()
         ]
         task = {"type": "image-classification", "name": "multi-label image classification"}
         result = {"task": task, "dataset": {"type": "image", "name": data or "own data"}, "metrics": entries}
@@ -165,13 +166,18 @@ def _names(model: Model) -> str:
 
 
 def _metrics(metrics: Mapping[str, Any] | None) -> str:
-    found = {name: metrics[name] for name in FIGURES if metrics and metrics.get(name) is not None}
-    if not found:
+    measured = _measured(metrics)
+    if not measured:
         return "Not tested."
-    lines = [f"| {name} | {value:.1f} | {FIGURES[name]} |" for name, value in found.items()]
+    lines = [f"| {name} | {value:.1f} | {FIGURES[name]} |" for name, value in measured.items()]
     return "\n".join(
         ["On the test images, in percent, known labels only:", "", "| | | |", "|---|---|---|", *lines]
     )
+
+
+def _measured(metrics: Mapping[str, Any] | None) -> dict[str, float]:
+    """The figures that are shown and were measured."""
+    return {name: metrics[name] for name in FIGURES if metrics and metrics.get(name) is not None}
 
 
 def _poor(labels: LabelMatrix) -> str:

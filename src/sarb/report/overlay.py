@@ -60,7 +60,7 @@ def blend(image: Image.Image, heat: NDArray[np.float32], side: int | None = None
     return Image.fromarray(mixed.round().astype(np.uint8))
 
 
-def strip(image: Image.Image, panels: Sequence[Panel], kind: str, *, theme: Theme = "light") -> bytes:
+def strip(image: Image.Image, panels: Sequence[Panel], map_type: str, *, theme: Theme = "light") -> bytes:
     """Panels (name, probability, map (H, W)) beside each other, rows of four; every map has its own colour
     bar.
     """
@@ -77,15 +77,17 @@ def strip(image: Image.Image, panels: Sequence[Panel], kind: str, *, theme: Them
         heat_colours = LinearSegmentedColormap.from_list("overlay", table)
         figure = new_figure(rows * (width * tall + 0.9), width=columns * width + 0.2)
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
-        for place in axes:
-            place.set_axis_off()
-        for place, (name, probability, heat) in zip(axes, panels, strict=False):
-            low, high = limits(heat * heat.size if kind == "attention" else heat)  # shares of 1/49 say little
-            place.imshow(np.asarray(blend(image, heat, SIDE)))
-            place.set_title(f"{short(name)}  {probability:.2f}", color=chosen.text)
+        for panel in axes:
+            panel.set_axis_off()
+        for panel, (name, probability, heat) in zip(axes, panels, strict=False):
+            low, high = limits(
+                heat * heat.size if map_type == "attention" else heat
+            )  # shares of 1/49 say little
+            panel.imshow(np.asarray(blend(image, heat, SIDE)))
+            panel.set_title(f"{short(name)}  {probability:.2f}", color=chosen.text)
             shown = ScalarMappable(Normalize(low, high), heat_colours)
-            bar = figure.colorbar(shown, ax=place, orientation="horizontal", shrink=0.8, aspect=24, pad=0.03)
-            bar.set_label(MEANING[kind], size=8)
+            bar = figure.colorbar(shown, ax=panel, orientation="horizontal", shrink=0.8, aspect=24, pad=0.03)
+            bar.set_label(MEANING[map_type], size=8)
             bar.ax.tick_params(labelsize=7)
             bar.locator = MaxNLocator(nbins=4)
             bar.outline.set_visible(False)

@@ -56,9 +56,9 @@ def _ap_column(
 ) -> None:
     """One column of bars; all columns have ``deep`` places, so that bars are equally thick everywhere."""
     size, right = sizes
-    place = np.arange(len(rows))
+    positions = np.arange(len(rows))
     heights = [0.0 if _missing(row["AP"]) else float(row["AP"]) for row in rows]
-    axes.barh(place, heights, height=0.72, color=colours.series[0], alpha=0.9)
+    axes.barh(positions, heights, height=0.72, color=colours.series[0], alpha=0.9)
     for position, row in enumerate(rows):
         text = "n/a" if _missing(row["AP"]) else f"{row['AP']:.1f}"
         clear = {"facecolor": colours.background, "edgecolor": "none", "pad": 0.6}
@@ -79,7 +79,7 @@ def _ap_column(
             mean, -0.75, f"mean {mean:.1f}", color=colours.series[1], ha="center", va="bottom", size=size
         )
     axes.text(right, -0.75, "positives", ha="right", va="bottom", size=size - 0.5, color=colours.muted)
-    axes.set_yticks(place, [short(row["category"], 22) for row in rows], size=size, color=colours.text)
+    axes.set_yticks(positions, [short(row["category"], 22) for row in rows], size=size, color=colours.text)
     axes.set_xlim(0, right)
     axes.set_ylim(max(deep, 1) - 0.4, -0.7)
     axes.set_xticks(range(0, 101, 20))
@@ -220,8 +220,8 @@ def label_counts(rows: Sequence[tuple[str, int, int, int]], *, theme: Theme = "l
             counts = np.array([row[1:] for row in part], np.float64).reshape(-1, 3)
             floor = np.zeros(len(part))
             fills = (colours.series[0], colours.series[1], colours.grid)
-            for kind, fill, values in zip(("present", "absent", "unknown"), fills, counts.T, strict=True):
-                axes.barh(range(len(part)), values, left=floor, height=0.74, color=fill, label=kind)
+            for state, fill, values in zip(("present", "absent", "unknown"), fills, counts.T, strict=True):
+                axes.barh(range(len(part)), values, left=floor, height=0.74, color=fill, label=state)
                 floor = floor + values
             axes.set_yticks(
                 range(len(part)), [short(row[0], 22) for row in part], size=8.5, color=colours.text
@@ -242,8 +242,10 @@ def label_counts(rows: Sequence[tuple[str, int, int, int]], *, theme: Theme = "l
 def _present_beside(axes: Axes, rows: Sequence[tuple[str, int, int, int]], colours: Colours) -> None:
     """The number of images that show a category, beside its bar: often the bar is too thin to be read."""
     beside = axes.get_yaxis_transform()
-    for place, row in enumerate(rows):
-        axes.text(1.015, place, f"{row[1]:,}", color=colours.series[0], va="center", size=8, transform=beside)
+    for position, row in enumerate(rows):
+        axes.text(
+            1.015, position, f"{row[1]:,}", color=colours.series[0], va="center", size=8, transform=beside
+        )
 
 
 def image_histogram(
@@ -261,9 +263,9 @@ def image_histogram(
             return png(figure)
         thick = 0.84 / len(filled)
         for index, (name, counts) in enumerate(filled.items()):
-            places = np.arange(len(labels)) - 0.42 + (index + 0.5) * thick
+            centres = np.arange(len(labels)) - 0.42 + (index + 0.5) * thick
             axes.bar(
-                places,
+                centres,
                 100 * counts / counts.sum(),
                 width=0.92 * thick,
                 color=colours.series[index],
@@ -303,14 +305,14 @@ def comparison_bars(
         axes = figure.subplots()
         thick = 0.8 / max(1, len(names))
         for index, name in enumerate(names):
-            places = [group - 0.4 + (index + 0.5) * thick for group in range(len(metrics))]
+            centres = [group - 0.4 + (index + 0.5) * thick for group in range(len(metrics))]
             values = [0.0 if _missing(column[index]) else float(column[index]) for column in metrics.values()]
             axes.barh(
-                places, values, height=0.86 * thick, color=colours.series[index % 7], label=short(name, 40)
+                centres, values, height=0.86 * thick, color=colours.series[index % 7], label=short(name, 40)
             )
-            for place, value, column in zip(places, values, metrics.values(), strict=True):
+            for centre, value, column in zip(centres, values, metrics.values(), strict=True):
                 text = "n/a" if _missing(column[index]) else f"{value:.1f}"
-                axes.text(value + 0.8, place, text, va="center", size=8)
+                axes.text(value + 0.8, centre, text, va="center", size=8)
         axes.set_yticks(range(len(metrics)), list(metrics), color=colours.text)
         axes.set(xlim=(0, 106), ylim=(len(metrics) - 0.45, -0.55), xlabel="%")
         axes.set_xticks(range(0, 101, 20))

@@ -91,14 +91,14 @@ def read_samples(
     samples = []
     probabilities = scores.probabilities
     for row in choose(scores, labels, count):
-        place = Path(labels.paths[row])
+        path = Path(labels.paths[row])
         try:
-            picture = decode(place)
+            picture = decode(path)
         except (SarbError, OSError):
             continue
         picture.thumbnail((side, side))
         guesses = judge(probabilities[row], labels.values[row], scores.categories)
-        samples.append(Sample(picture, place.name, tuple(guesses[:lines]), max(0, len(guesses) - lines)))
+        samples.append(Sample(picture, path.name, tuple(guesses[:lines]), max(0, len(guesses) - lines)))
     return samples
 
 
@@ -128,12 +128,12 @@ def _bars(axes: Axes, sample: Sample, colours: Colours) -> None:
     axes.set(xlim=(0, 1), ylim=(5.6, -0.6))
     if not sample.guesses:
         axes.text(0, 0, "nothing predicted", color=colours.muted, size=8, va="center")
-    for place, guess in enumerate(sample.guesses):
+    for position, guess in enumerate(sample.guesses):
         colour = mark_colour(guess.mark, colours)
-        axes.barh(place, guess.probability, height=0.78, color=colour, alpha=0.28)
+        axes.barh(position, guess.probability, height=0.78, color=colour, alpha=0.28)
         text = f"{MARKS[guess.mark][0]} {short(guess.label, 20)}"
-        axes.text(0.02, place, text, va="center", size=7.5, color=colours.text)
-        axes.text(1.0, place, f"{guess.probability:.2f}", va="center", ha="right", size=7.5, color=colour)
+        axes.text(0.02, position, text, va="center", size=7.5, color=colours.text)
+        axes.text(1.0, position, f"{guess.probability:.2f}", va="center", ha="right", size=7.5, color=colour)
 
 
 def mark_colour(mark: str, colours: Colours) -> str:

@@ -67,7 +67,7 @@ class Results:
 
     def __init__(self, path: Path, order: Sequence[str]) -> None:
         self.path = path
-        self.order = {name: place for place, name in enumerate(order)}
+        self.order = {name: position for position, name in enumerate(order)}
         self.lines: dict[Cell, dict[str, str]] = {}
         if path.is_file():
             with path.open(encoding="utf-8", newline="") as file:
