@@ -8,7 +8,8 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
       };
       var rows = Array.from(table.tBodies[0].rows);
       var numeric = rows.some(function (row) { return typeof value(row) === "number"; });
-      var descending = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") === "ascending" : numeric;
+      var sorted = head.getAttribute("aria-sort");
+      var descending = sorted ? sorted === "ascending" : numeric;
       heads.forEach(function (other) { other.removeAttribute("aria-sort"); });
       head.setAttribute("aria-sort", descending ? "descending" : "ascending");
       rows.sort(function (a, b) {
