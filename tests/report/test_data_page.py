@@ -93,7 +93,7 @@ def test_labels_below_a_picture(no_plots):
         in text
     )
     assert (
-        '<p class="chips"><em>none known present</em></p><p class="note">train · 0 known absent</p>' in text
+        '<p class="chips"><em>no known positives</em></p><p class="note">train · 0 known absent</p>' in text
     )
     many = data_page.data_page(stats(make(np.ones((1, 20), int))))
     assert "<em>and 8 more</em>" in many
@@ -116,7 +116,7 @@ def test_samples_are_seeded_and_spread_over_the_splits(no_plots):
 def test_images_can_be_left_out(no_plots, monkeypatch):
     monkeypatch.setattr("sarb.report.html.thumbnail", lambda *_: pytest.fail("an image was opened"))
     text = data_page.data_page(stats(make([[1, 1]])), images=False)
-    assert "pictures were left out" in text and 'class="thumbs"' not in text
+    assert "they were left out" in text and 'class="thumbs"' not in text
 
 
 def test_thumbnails_are_small(tmp_path):
@@ -148,7 +148,7 @@ def test_numbers_on_the_page(no_plots):
         "Positives": "0.67",
         "All positives": "1.00",
     }
-    assert "train: no known positive of dog" in text and "test holds no image" in text
+    assert "train: no known positive for dog" in text and "test has no images" in text
     assert '<td data-value="0.3333333333333333">33.3 %</td>' in text  # known share of dog
 
 
@@ -168,7 +168,7 @@ def test_many_categories_are_cut_and_said(no_plots):
 def test_little_data_is_drawn(values, tmp_path):
     text = stats(make(np.asarray(values, int))).save(tmp_path / "s.html").read_text(encoding="utf-8")
     assert Page(text).headings == HEADINGS
-    assert ("No image is known to show two categories" in text) == (np.asarray(values).sum() != 2)
+    assert ("no image is known to show two categories" in text) == (np.asarray(values).sum() != 2)
 
 
 def test_fewer_bars():

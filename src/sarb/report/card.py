@@ -1,4 +1,4 @@
-"""The model card: what a model is, what it was trained on, how good it is, its limits and its licence."""
+"""The model card: what a model is, its training data, metrics, limits and licence."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from sarb.labels import LabelMatrix
 if TYPE_CHECKING:
     from sarb.model import Model
 
-#: figures shown in the card, and what they are
+#: metrics shown in the card, and what they are
 FIGURES = {
     "mAP": "mean average precision",
     "mAP_interpolated": "the same, interpolated as in the paper",
     "OF1": "F1 over all labels",
     "CF1": "mean of the categories' F1",
 }
-#: below so many known positives a category is named among the limits
+#: categories with fewer known positives are listed under the limits
 FEW = 5
 UNSTATED = (
-    "not stated. The weights come from the training images and from the pre-trained backbone, whose licences may bind "
-    'you; state yours with `save_pretrained(…, license="…")`.'
+    "not stated. The weights derive from the training images and the pre-trained backbone, whose licences "
+    'may apply to you; set yours with `save_pretrained(…, license="…")`.'
 )
 
 
@@ -43,16 +43,16 @@ def model_card(
 
     Args:
         model: the model.
-        settings: of its training.
-        labels: what it was trained on.
-        data: the part ``data`` of a run's ``config.json``, for the name of the data.
-        metrics: content of ``metrics.json``; None before the test.
-        license: identifier, or None.
+        settings: the training settings.
+        labels: the training labels.
+        data: the section ``data`` of the run's ``config.json``, for the name of the data.
+        metrics: the content of ``metrics.json``; None before the test.
+        license: a licence identifier, or None.
     """
     title = f"{settings['method']} on {settings['network']} / {settings['backbone']}"
     name = str(
         (data or {}).get("name") or "own data"
-    )  # not the source: a path of the user's is not for the hub
+    )  # not the source: a local path must not end up on the hub
     return f"""{front_matter(title, license, name, metrics)}
 # {title}
 
@@ -79,7 +79,8 @@ Multi-label image recogniser for {len(model.categories)} categories, trained wit
 
 ## Limits
 
-Probabilities are calibrated only where `thresholds.json` says so; the model knows nothing outside its categories.
+Probabilities are calibrated only if the folder has a `thresholds.json`.
+The model knows only its own categories.
 {_poor(labels)}
 
 ## Licence
@@ -89,7 +90,7 @@ Probabilities are calibrated only where `thresholds.json` says so; the model kno
 
 
 def short_card(model: Model) -> str:
-    """The card of a model of which nothing but itself is known."""
+    """The card of a model without a run: nothing is known about its training."""
     title = f"{model.config['network']} / {model.config['backbone']}"
     return f"""{front_matter(title, None, None, None)}
 # {title}
@@ -142,7 +143,7 @@ def with_license(card: str, license: str) -> str:
 
 
 def write_card(folder: Path, model: Model) -> None:
-    """Write the card of a run's model anew, with what the test has found."""
+    """Rewrite the card of a run's model, with the test metrics."""
     config = read_json(folder / "config.json")
     labels = LabelMatrix.load(folder / "labels.npz")
     metrics = read_json(folder / "metrics.json") if (folder / "metrics.json").is_file() else None
@@ -183,5 +184,5 @@ def _measured(metrics: Mapping[str, Any] | None) -> dict[str, float]:
 def _poor(labels: LabelMatrix) -> str:
     poor = [name for name, count in zip(labels.categories, labels.positives, strict=True) if count < FEW]
     if not poor:
-        return "Every category had five known positives or more."
+        return "Every category had at least five known positives."
     return f"Fewer than five known positives: {', '.join(poor)}."

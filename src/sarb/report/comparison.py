@@ -1,4 +1,4 @@
-"""``comparison_page``: several runs beside each other on one HTML page."""
+"""``comparison_page``: several runs side by side on one HTML page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sarb.files import atomic_write
 from sarb.report import html, plots
 from sarb.report.report import number
 
-#: the metrics a comparison shows
+#: metrics in the table, and in the plot
 SHOWN = ("mAP", "mAP_interpolated", "OF1", "CF1")
 DRAWN = ("mAP", "OF1", "CF1")
 
@@ -47,7 +47,7 @@ def comparison_page(
 
 
 def _summary(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One sentence: who is ahead, and by how much."""
+    """One sentence: which run is best, and by how much."""
     defined = [row for row in rows if _value(row, "mAP") is not None]
     if not defined:
         return "No run has been evaluated yet."
@@ -60,7 +60,7 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, Any]], out: Path) -> html.Table:
-    """The numbers, the best of each column marked, each run linked to its report if it has one."""
+    """The numbers with the best of each column marked; a run links to its report if it has one."""
     best = {name: max((_value(row, name) or 0.0 for row in rows), default=0.0) for name in SHOWN}
     lines = []
     for row in rows:
@@ -74,7 +74,7 @@ def _table(rows: Sequence[Mapping[str, Any]], out: Path) -> html.Table:
 
 
 def _link(row: Mapping[str, Any], out: Path) -> str:
-    """The address of the run's report, seen from the page; empty if there is none."""
+    """The address of the run's report relative to the page; empty if there is none."""
     report = Path(row["run_dir"]) / "report.html"
     if not report.is_file():
         return ""
@@ -85,10 +85,11 @@ def _plot(rows: Sequence[Mapping[str, Any]]) -> html.Plot:
     """Bars of the main metrics."""
     names = [str(row["name"]) for row in rows]
     columns = {name: [_nan(_value(row, name)) for row in rows] for name in DRAWN}
-    caption = "mAP is the plain one; OF1 pools all labels, CF1 averages over categories."
+    caption = "mAP is plain mAP; OF1 pools all labels, CF1 averages over categories."
     light = plots.comparison_bars(names, columns)
+    alternative = f"Bars of {', '.join(DRAWN)} per run"
     return html.plot(
-        lambda theme: plots.comparison_bars(names, columns, theme=theme), light, "Bars of " + caption, caption
+        lambda theme: plots.comparison_bars(names, columns, theme=theme), light, alternative, caption
     )
 
 

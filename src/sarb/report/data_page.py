@@ -17,23 +17,21 @@ from sarb.report.data_text import SHARES, ends, measures, percent, remarks
 from sarb.report.report import count, number
 from sarb.report.style import Theme
 
-#: a longer list of categories is shown as its two ends: in the picture, in the table
+#: a longer list of categories is shown as its two ends: in the plot, in the table
 DRAWN = 60
 LISTED = 1000
 #: categories of the heat map
 MAPPED = 60
-#: side of a thumbnail in pixels, and labels named below it
+#: side of a thumbnail in pixels, and labels listed below it
 SIDE = 160
 NAMED = 12
-#: categories at each end with pictures, and how many pictures
+#: categories at each end that get sample images, and images per category
 ENDS = 4
 STRIP = 4
 
 
 def data_page(stats: Stats, *, samples: int = 24, seed: int = 0, images: bool = True) -> str:
-    """Return the page: numbers, pictures of the counts, and thumbnails of seeded random images unless left
-    out.
-    """
+    """Return the page: numbers, plots and, with ``images``, thumbnails of seeded random images."""
     return html.render(
         "data.html",
         version=sarb.__version__,
@@ -52,8 +50,9 @@ def data_page(stats: Stats, *, samples: int = 24, seed: int = 0, images: bool = 
 
 def _summary(stats: Stats) -> str:
     images = count(sum(split.images for split in stats.splits), "image", "images")
-    text = f"{images} and {count(len(stats.categories), 'category', 'categories')}; of the {stats.main.name} labels "
-    return text + f"{percent(stats.main.known_share)} are known."
+    categories = count(len(stats.categories), "category", "categories")
+    known = percent(stats.main.known_share)
+    return f"{images} and {categories}; {known} of the {stats.main.name} labels are known."
 
 
 def _cards(stats: Stats) -> list[html.Card]:
@@ -75,14 +74,14 @@ def _measures(stats: Stats) -> html.Table:
 
 
 def _categories(stats: Stats) -> html.PlottedTable:
-    """Picture and table of the categories."""
+    """Plot and table of the categories."""
     main = stats.main
     bars = [
         (stats.categories[index], int(main.present[index]), int(main.absent[index]), int(main.unknown[index]))
         for index in ends(stats, DRAWN)
     ]
-    caption = f"Labels of the {main.name} split, most frequent category first, with the number of images that show it."
-    caption += _left_out(stats, DRAWN)
+    caption = f"Labels of the {main.name} split, most frequent category first, "
+    caption += f"with the number of images that show it.{_left_out(stats, DRAWN)}"
     header = ["category"]
     for split in stats.splits:
         header += [f"{split.name} {name}" for name in ("present", "absent", "unknown", "known", "rate")]
@@ -103,12 +102,12 @@ def _category_cells(stats: Stats, index: int) -> list[html.Cell]:
 
 
 def _histograms(stats: Stats) -> list[html.Plot]:
-    """Histograms over images: how much is known of each, and how much it shows."""
+    """Histograms over images: share of known labels, and number of known positives."""
     shares = {split.name: split.share_histogram.tolist() for split in stats.splits}
-    caption = "Share of an image's labels that is known; 100 % belongs to the last bar."
+    caption = "Share of each image's labels that are known; 100 % counts in the last bar."
     known = _plot(lambda theme: plots.image_histogram(shares, SHARES, "known labels", theme=theme), caption)
     labels, positives = plots.fewer_bars({split.name: split.by_positives.tolist() for split in stats.splits})
-    caption = "Known positives of an image. Unknown labels may hide more."
+    caption = "Known positives per image. There may be more among the unknown labels."
     shown = _plot(
         lambda theme: plots.image_histogram(positives, labels, "known positives", theme=theme), caption
     )
@@ -116,14 +115,17 @@ def _histograms(stats: Stats) -> list[html.Plot]:
 
 
 def _together(stats: Stats) -> html.PlottedTable | None:
-    """Heat map and the surest pairs; None without any."""
+    """Heat map and the most certain pairs; None if there are no pairs."""
     if not stats.pairs:
         return None
     together = stats.together
     names = [stats.categories[index] for index in stats.together.order[:MAPPED]]
     graph = together.graph(MAPPED)
-    caption = f"How often the column's category is present in {together.split} images that show the row's, counted on "
-    caption += "known labels only; never seen together and not known look the same. What goes together stands together."
+    caption = (
+        f"How often the column's category is present in {together.split} images that show the row's. "
+        "Counted on known labels only; pairs never seen together and unknown pairs look the same. Categories "
+        "that appear together are placed next to each other."
+    )
     if len(names) < len(stats.categories):
         caption += f" The {len(names)} most frequent of {len(stats.categories):,} categories are shown."
     rows = [
@@ -144,7 +146,7 @@ def _together(stats: Stats) -> html.PlottedTable | None:
 
 @dataclass(frozen=True)
 class Tile:
-    """An image with its labels, what could not be listed of them, and a note."""
+    """An image with its labels, how many more it has, and a note."""
 
     photo: html.Photo
     path: str
@@ -169,7 +171,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Samples:
-    """Random images, and the strips of the split that the categories were counted in."""
+    """Random images of all splits, and one strip per category from the main split."""
 
     drawn: str
     tiles: Sequence[Tile]
@@ -178,7 +180,7 @@ class Samples:
 
 
 def _samples(stats: Stats, samples: int, seed: int) -> Samples | None:
-    """Seeded random images of all splits, then some of the most and the least frequent categories."""
+    """Seeded random images, then images of the most and the least frequent categories."""
     if stats.data is None or not stats.data.splits:
         return None
     random = np.random.default_rng(seed)
@@ -189,7 +191,8 @@ def _samples(stats: Stats, samples: int, seed: int) -> Samples | None:
         index = int(np.searchsorted(first, drawn, side="right")) - 1
         name = list(splits)[index]
         tiles.append(_tile(name, splits[name], int(drawn - first[index])))
-    text = f"{count(len(tiles), 'image', 'images')} drawn at random (seed {seed}), with the labels known present."
+    drawn_images = count(len(tiles), "image", "images")
+    text = f"{drawn_images} drawn at random (seed {seed}), with their known positive labels."
     main = stats.main.name
     strips = [_strip(stats, splits[main], category, random) for category in _frequent(stats)]
     return Samples(text, tiles, main, strips)
@@ -200,7 +203,7 @@ def _tile(split: str, dataset: Dataset, row: int) -> Tile:
     values = dataset.labels.values[row]
     path = dataset.labels.paths[row]
     present = [dataset.categories[index] for index in np.flatnonzero(values == PRESENT)]
-    more = "" if present else "none known present"
+    more = "" if present else "no known positives"
     if len(present) > NAMED:
         more = f"and {len(present) - NAMED} more"
     note = f"{split} · {np.count_nonzero(values == ABSENT):,} known absent"
@@ -225,7 +228,7 @@ def _plot(draw: Callable[[Theme], bytes], caption: str, style: str = "") -> html
 
 
 def _left_out(stats: Stats, limit: int) -> str:
-    """A sentence about the categories between the two ends that are shown."""
+    """A sentence about categories that are not shown."""
     if len(stats.categories) <= limit:
         return ""
     left_out = len(stats.categories) - 2 * (limit // 2)

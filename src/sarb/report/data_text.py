@@ -1,4 +1,4 @@
-"""The statistics of a data set as plain text for the console, and the parts that its page shows too."""
+"""The statistics of a data set as text for the console; its page shows the same numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHARES = [f"{10 * bin}–{10 * bin + 10} %" for bin in range(BINS)]
 
 
 def render(stats: Stats) -> str:
-    """Lay the statistics out as plain text of 80 columns."""
+    """Format the statistics as plain text, 80 columns wide."""
     names = [split.name for split in stats.splits]
     others = [split for split in stats.splits if split is not stats.main]
     binned = zip(SHARES, *(split.share_histogram.tolist() for split in stats.splits), strict=True)
@@ -48,7 +48,7 @@ def render(stats: Stats) -> str:
 
 
 def _columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table, none without rows; its first column gives way when the numbers need the room."""
+    """Lines of a table, none without rows; the first column is cut if the numbers need the space."""
     from rich.cells import cell_len, set_cell_size
 
     table = [[_plain(row[0]), *row[1:]] for row in (header, *rows)]
@@ -71,7 +71,7 @@ def measures(stats: Stats) -> list[list[str]]:
         ("known positives per image, mean", lambda split: number(split.mean_positives, 2)),
         ("known positives per image, median", lambda split: number(split.median_positives)),
         (
-            "known positives per image, most",
+            "known positives per image, max",
             lambda split: f"{split.max_positives:,}" if split.images else "n/a",
         ),
         ("all positives per image, estimate", lambda split: number(split.estimated_positives, 2)),
@@ -82,7 +82,7 @@ def measures(stats: Stats) -> list[list[str]]:
 
 
 def _category_rows(stats: Stats, others: Sequence[SplitStats]) -> list[list[str]]:
-    """The most and the least frequent categories, and between them how many are left out."""
+    """The most and the least frequent categories; a row between them counts those left out."""
     main = stats.main
     rows = []
     for index in ends(stats, PRINTED):
@@ -97,41 +97,41 @@ def _category_rows(stats: Stats, others: Sequence[SplitStats]) -> list[list[str]
 
 
 def ends(stats: Stats, limit: int) -> list[int]:
-    """Categories by frequency; of more than ``limit`` (an even number) the two ends."""
+    """Categories by frequency; if there are more than ``limit`` (an even number), only the two ends."""
     order: list[int] = np.argsort(-stats.main.present, kind="stable").tolist()
     return order if len(order) <= limit else [*order[: limit // 2], *order[-limit // 2 :]]
 
 
 def remarks(stats: Stats) -> list[str]:
-    """What a person should know before training, one sentence each."""
+    """What to know before training, one sentence each."""
     sentences = []
     for split in stats.splits:
         if not split.images:
-            sentences.append(f"{split.name} holds no image")
+            sentences.append(f"{split.name} has no images")
         elif not split.known.any():
-            sentences.append(f"{split.name} holds no known label at all")
+            sentences.append(f"{split.name} has no known labels")
         else:
             for sign, counts in (("positive", split.present), ("negative", split.absent)):
                 names = stats.missing(split, counts)
                 more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
                 if names:
                     listed = ", ".join(short(name, 30) for name in names[:8])
-                    sentences.append(f"{split.name}: no known {sign} of {listed}{more}")
+                    sentences.append(f"{split.name}: no known {sign} for {listed}{more}")
     if (counted := len(stats.together.order)) < (total := len(stats.categories)):
         sentences.append(f"pairs were counted among the {counted:,} most frequent of {total:,} categories")
     if any(split.known_share not in (1.0, None) for split in stats.splits):
         sentences.append(
-            "the estimate assumes that labels are known or not by chance: the sum over categories of "
-            "present / known; a category without a known label adds nothing"
+            "the estimate sums present / known over categories and assumes that labels are missing at "
+            "random; a category without known labels adds nothing"
         )
     return sentences
 
 
 def percent(share: float | None) -> str:
-    """Spell a share: ``'12.5 %'``, or ``'n/a'``."""
+    """Format a share: ``'12.5 %'``, or ``'n/a'``."""
     return "n/a" if share is None or math.isnan(share) else f"{100 * share:.1f} %"
 
 
 def _plain(text: str) -> str:
-    """One line without anything a terminal would obey."""
+    """One line without control characters."""
     return "".join(sign if sign.isprintable() else " " if sign.isspace() else "�" for sign in text)

@@ -1,4 +1,4 @@
-"""HTML pages: rendered from ``templates/``, which escape every value, and the pieces the templates are given."""
+"""Render HTML pages from ``templates/``, which escape every value, and describe what templates are given."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sarb.errors import ImageError
 from sarb.report.report import number
 from sarb.report.style import Theme
 
-#: colours kept in an embedded plot; enough for smooth text, and a quarter of the size
+#: colours of an embedded plot: enough for smooth text at a quarter of the size
 EMBEDDED_COLOURS = 160
 #: a matrix of more categories than this needs more room
 LARGE_MATRIX = 40
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill in a template; a value it needs and does not get is an error."""
+    """Fill in a template; raise an error if a value it uses is missing."""
     return _environment().get_template(template).render(values)
 
 
@@ -56,10 +56,10 @@ class Cell:
 
     Attributes:
         text: what is shown.
-        value: the number by which it is sorted.
+        value: the number to sort by.
         style: a CSS class.
         bar: percent, drawn as a small bar under the text.
-        link: where the text leads to.
+        link: the address the text links to.
     """
 
     text: str
@@ -70,7 +70,7 @@ class Cell:
 
 
 def number_cell(value: float | None, style: str = "") -> Cell:
-    """A cell that shows a metric to one decimal and is sorted by all its digits; ``n/a`` has no value."""
+    """A cell that shows a metric to one decimal and sorts by the exact value; ``n/a`` has no value."""
     text = number(value)
     return Cell(text, None if text == "n/a" else value, style)
 
@@ -82,7 +82,7 @@ def meter_cell(percent: float) -> Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; a click on a heading sorts a sortable one, and a tall one scrolls in its own box."""
+    """A table; ``sortable`` sorts by a click on a heading, ``tall`` scrolls in its own box."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -92,7 +92,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture in both colour schemes, as data URIs, with its text alternative, caption and CSS class."""
+    """A plot in both colour schemes, as data URIs, with its alt text, caption and CSS class."""
 
     light: str
     dark: str
@@ -104,13 +104,13 @@ class Plot:
 def plot(
     draw: Callable[[Theme], bytes], light: bytes, alternative: str, caption: str = "", style: str = ""
 ) -> Plot:
-    """Embed a picture in both colour schemes; ``light`` is the one already rendered for the plots folder."""
+    """Embed a plot in both colour schemes; ``light`` is already rendered, for the plots folder."""
     return Plot(_embedded_plot(light), _embedded_plot(draw("dark")), alternative, caption, style)
 
 
 @dataclass(frozen=True)
 class PlottedTable:
-    """A table and a picture of it."""
+    """A table and a plot of it."""
 
     table: Table
     plot: Plot
@@ -123,7 +123,7 @@ def matrix_style(categories: int) -> str:
 
 @dataclass(frozen=True)
 class Photo:
-    """A thumbnail as a data URI with its text alternative, or the reason why the image cannot be read."""
+    """A thumbnail as a data URI with its alt text, or the reason why the image cannot be read."""
 
     source: str
     alternative: str
@@ -148,12 +148,12 @@ def thumbnail(path: Path, side: int) -> Photo:
 
 
 def data_uri(content: bytes, media_type: str) -> str:
-    """Spell bytes as an address that needs no file."""
+    """Encode bytes as a data URI."""
     return f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def _embedded_plot(png: bytes) -> str:
-    """Re-encode a plot with a palette, which makes it a quarter of the size."""
+    """Re-encode a plot with a palette: a quarter of the size."""
     buffer = io.BytesIO()
     with Image.open(io.BytesIO(png)) as picture:
         palette = picture.convert("RGB").quantize(EMBEDDED_COLOURS, dither=Image.Dither.NONE)

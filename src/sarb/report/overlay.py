@@ -1,6 +1,4 @@
-"""Heat maps over a photo: one clean picture, or a strip of panels with names, probabilities and colour
-bars.
-"""
+"""Heat maps over an image: one clean picture, or a strip of labelled panels with colour bars."""
 
 from __future__ import annotations
 
@@ -13,16 +11,16 @@ from PIL import Image
 
 from sarb.report.style import Theme, new_figure, png, short, style
 
-#: red, green, blue, opacity from cold to hot: nothing is hidden where the model did not look
+#: red, green, blue, opacity from cold to hot; cold areas stay transparent
 HEAT = ((255, 226, 120, 0.0), (255, 170, 40, 0.45), (226, 60, 30, 0.72), (120, 8, 40, 0.85))
 #: what the numbers of a map are
 MEANING = {
-    "attention": "attention (1 = the same everywhere)",
+    "attention": "attention (1 = uniform)",
     "mask": "mask",
     "activation": "product with the classifier",
-    "evidence": "added to the logit",
+    "evidence": "contribution to the logit",
 }
-#: pixels of the longer side in a panel, and panels in a row
+#: longer side of a panel in pixels, and panels per row
 SIDE = 480
 ACROSS = 4
 
@@ -36,9 +34,9 @@ def colours(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def limits(heat: NDArray[np.float32]) -> tuple[float, float]:
-    """Return what is drawn coldest and hottest: 0 or the least value above it, and the largest; never equal.
+    """Return the values drawn coldest (the minimum, at least 0) and hottest (the maximum); never equal.
 
-    A cell that speaks against a category (below 0 in an activation map) is as cold as one that says nothing.
+    Evidence against a category (below 0 in an activation map) is drawn as cold as no evidence.
     """
     low = max(0.0, float(heat.min()))
     high = float(heat.max())
@@ -46,7 +44,7 @@ def limits(heat: NDArray[np.float32]) -> tuple[float, float]:
 
 
 def blend(image: Image.Image, heat: NDArray[np.float32], side: int | None = None) -> Image.Image:
-    """Lay a map (H, W) over an image: stretched to it bicubic, coloured, hot cells more opaque."""
+    """Draw a map (H, W) over an image: resized (bicubic) and coloured, hot areas more opaque."""
     photo = image.copy()
     if side is not None:
         photo.thumbnail((side, side))
@@ -61,9 +59,7 @@ def blend(image: Image.Image, heat: NDArray[np.float32], side: int | None = None
 
 
 def strip(image: Image.Image, panels: Sequence[Panel], map_type: str, *, theme: Theme = "light") -> bytes:
-    """Panels (name, probability, map (H, W)) beside each other, rows of four; every map has its own colour
-    bar.
-    """
+    """Panels (name, probability, map (H, W)) in rows of four; each map has its own colour bar."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
     from matplotlib.ticker import MaxNLocator

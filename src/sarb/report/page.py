@@ -1,4 +1,4 @@
-"""``write_report``: one self-contained page about a run, from the files of its folder."""
+"""``write_report``: one self-contained HTML page about a run, from the files in its folder."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sarb.report import html, samples, sections
 from sarb.report.folder import RunFolder
 from sarb.report.report import DECISIONS, RULES, Report, count, number, ranked
 
-#: what further measurements are called in metrics.json, and on the page
-OTHERS = {"best": "the epoch that was best on the validation images"}
+#: name of a further measurement in metrics.json -> on the page
+OTHERS = {"best": "best epoch on the validation images"}
 
 
 def write_report(run_dir: str | Path) -> Path:
     """Write ``plots/*.png`` and ``report.html`` into a run folder and return the page's path.
 
-    Every section is made from files of the folder; where one is missing, a sentence says so.
+    Every section is made from files in the folder; if one is missing, the section says so.
     """
     run = RunFolder.read(run_dir)
     report = run.report()
@@ -65,17 +65,16 @@ def _summary(run: RunFolder, report: Report | None) -> str:
     source = f" from {len(run.train):,} training images" if run.train is not None else ""
     begin = f"Trained with {share:.3g} % of the labels{source}" if share is not None else f"Trained{source}"
     if report is None:
-        return f"{begin}. It has not been evaluated yet: there is no metrics.json and no scores.npz in the folder."
+        return f"{begin}. It has not been evaluated yet: the folder has no metrics.json and no scores.npz."
     tested = count(report.metrics.get("images", 0), "test image", "test images")
     over = count(report.metrics.get("categories", 0), "category", "categories")
-    text = f"{begin}, it reaches a mAP of {number(report.mAP)} over {over} on {tested}."
+    text = f"{begin}, it reaches an mAP of {number(report.mAP)} over {over} on {tested}."
     order = ranked(report.per_category)
     if len(order) > 1:
         best = order[0]
         worst = order[-1]
-        text += f" It is surest about {best['category']} (AP {number(best['AP'])})"
-        text += f" and finds {worst['category']} hardest"
-        text += f" (AP {number(worst['AP'])})."
+        text += f" The best category is {best['category']} (AP {number(best['AP'])}),"
+        text += f" the worst {worst['category']} (AP {number(worst['AP'])})."
     return text
 
 
@@ -83,7 +82,7 @@ def _cards(run: RunFolder, report: Report) -> list[html.Card]:
     """The headline numbers."""
     metrics = report.metrics
     cards = [
-        html.Card("mAP", number(metrics.get("mAP")), "plain, as scikit-learn", main=True),
+        html.Card("mAP", number(metrics.get("mAP")), "plain, as in scikit-learn", main=True),
         html.Card("mAP interpolated", number(metrics.get("mAP_interpolated")), "as in the SARB paper"),
         html.Card("OF1", number(metrics.get("OF1")), _pair(metrics, "OP", "OR")),
         html.Card("CF1", number(metrics.get("CF1")), _pair(metrics, "CP", "CR")),
@@ -100,7 +99,7 @@ def _pair(metrics: dict[str, float], precision: str, recall: str) -> str:
 
 @dataclass(frozen=True)
 class Decisions:
-    """OP to CF1 under the three rules, how many labels they rest on, and further measurements."""
+    """OP to CF1 under the three rules, how many labels were scored, and further measurements."""
 
     table: html.Table
     counted: str
@@ -120,7 +119,7 @@ def _decisions(run: RunFolder, report: Report) -> Decisions:
         )
     if report.caution:
         counted += f"; {report.caution}"
-    return Decisions(html.Table(["a label is present if", *DECISIONS], rows), counted, _others(run))
+    return Decisions(html.Table(["a label is predicted if", *DECISIONS], rows), counted, _others(run))
 
 
 def _others(run: RunFolder) -> html.Table | None:
@@ -137,7 +136,7 @@ def _others(run: RunFolder) -> html.Table | None:
 
 
 def _facts(run: RunFolder) -> list[tuple[str, str]]:
-    """What was trained, with which settings, on what and for how long."""
+    """Settings, data and training time."""
     pairs = [
         ("Network", run.setting("network")),
         ("Method", run.setting("method")),
@@ -159,7 +158,7 @@ def _facts(run: RunFolder) -> list[tuple[str, str]]:
 
 
 def _versions(run: RunFolder) -> list[tuple[str, str]] | None:
-    """Versions of the software, if the run has recorded them."""
+    """Software versions, if the run recorded them."""
     versions = run.config.get("versions")
     if not isinstance(versions, dict):
         return None
@@ -180,9 +179,9 @@ def _known_share(run: RunFolder) -> float | None:
 
 
 def _asked(run: RunFolder) -> str:
-    """What was asked to be kept, if labels were hidden."""
+    """The requested share, if labels were hidden."""
     asked = run.setting("known")
-    return f"; {100 * asked:.3g} % asked for" if isinstance(asked, int | float) and asked < 1 else ""
+    return f"; {100 * asked:.3g} % requested" if isinstance(asked, int | float) and asked < 1 else ""
 
 
 def _known_labels(run: RunFolder) -> str | None:
@@ -193,14 +192,14 @@ def _known_labels(run: RunFolder) -> str | None:
 
 
 def _cache(run: RunFolder) -> str | None:
-    """What the feature cache held, if it was used."""
+    """What was read from the feature cache, if it was used."""
     if not run.config.get("cached"):
         return None
     return cache_note(run.config.get("cached_views", 0), run.config.get("cached_bytes", 0))
 
 
 def _epochs(run: RunFolder) -> str | None:
-    """Epochs done, and planned if that differs."""
+    """Epochs trained, and the planned number if it differs."""
     planned = run.setting("epochs")
     done = len(next(iter(run.log.values()), [])) if run.log else None
     if done is None or done == planned:

@@ -1,6 +1,6 @@
-"""Pictures of results: average precision, precision-recall curves, co-occurrence, a comparison of runs.
+"""Plots of results and data: average precision, precision-recall, co-occurrence, counts, comparisons.
 
-Every function returns the picture as PNG bytes; :func:`sarb.report.style.write_png` writes it.
+Each function returns PNG bytes; :func:`sarb.report.style.write_png` writes them.
 """
 
 from __future__ import annotations
@@ -19,20 +19,18 @@ from sarb.report.style import Colours, Theme, new_figure, png, say, short, style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: above this many categories names no longer fit beside the co-occurrence matrix
+#: with more categories, the names no longer fit beside the co-occurrence matrix
 NAMED_CATEGORIES = 80
 
-#: most bars of a histogram of counts
+#: maximum number of bars in a histogram of counts
 BARS = 20
 
-#: size of the text (points) and place of the counts in the picture of APs, by number of columns
+#: text size (points) and x position of the counts in the AP plot, by number of columns
 SIZES = ((9.0, 118.0), (8.0, 124.0), (6.5, 136.0))
 
 
 def per_category_ap(rows: Sequence[Mapping[str, Any]], *, theme: Theme = "light") -> bytes:
-    """Horizontal bars of AP, best first, with the number of known positives; ``rows`` as from
-    ``per_category``.
-    """
+    """Horizontal bars of AP, best first, with known positives; ``rows`` as from ``per_category``."""
     ranked = sorted(rows, key=lambda row: -1.0 if _missing(row["AP"]) else float(row["AP"]), reverse=True)
     values = [float(row["AP"]) for row in ranked if not _missing(row["AP"])]
     columns = 1 if len(ranked) <= 40 else 2 if len(ranked) <= 100 else 3
@@ -54,7 +52,7 @@ def _ap_column(
     sizes: tuple[float, float],
     colours: Colours,
 ) -> None:
-    """One column of bars; all columns have ``deep`` places, so that bars are equally thick everywhere."""
+    """One column of bars; all columns have room for ``deep`` bars, so that bars are equally thick."""
     size, right = sizes
     positions = np.arange(len(rows))
     heights = [0.0 if _missing(row["AP"]) else float(row["AP"]) for row in rows]
@@ -91,9 +89,7 @@ def _ap_column(
 def precision_recall_curves(
     scores: ArrayLike, labels: LabelMatrix | ArrayLike, categories: Sequence[str], *, theme: Theme = "light"
 ) -> bytes:
-    """Micro and macro curve, and the three best and three worst categories by AP (all, if there are six or
-    fewer).
-    """
+    """Micro and macro curve, and the three best and three worst categories by AP (all, if at most six)."""
     values = labels.values if isinstance(labels, LabelMatrix) else np.asarray(labels)
     logits = np.asarray(scores)
     precision = average_precision(logits, values)
@@ -103,7 +99,7 @@ def precision_recall_curves(
         figure = new_figure(4.6)
         axes = figure.subplots()
         if not ranked:
-            say(axes, "no category has a known positive, so there is no curve to draw", colours)
+            say(axes, "no category has a known positive, so there are no curves", colours)
             return png(figure)
         _iso_f1(axes, colours)
         for rank, index in enumerate(chosen):
@@ -122,7 +118,7 @@ def precision_recall_curves(
         known = values != UNKNOWN
         micro = precision_recall(logits[known], values[known])
         pooled = average_precision(logits[known][:, None], values[known][:, None])[0]
-        _draw_curve(axes, micro, f"all entries pooled  {100 * pooled:.1f}", color=colours.text, linewidth=2.6)
+        _draw_curve(axes, micro, f"all labels pooled  {100 * pooled:.1f}", color=colours.text, linewidth=2.6)
         _macro(axes, logits, values, ranked, precision, colours)
         axes.set(xlim=(0, 1.005), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
         axes.legend(
@@ -132,7 +128,7 @@ def precision_recall_curves(
 
 
 def _draw_curve(axes: Axes, curve: Curve, label: str, **line: Any) -> None:
-    """Draw a curve from recall 0 with at most 2,000 points."""
+    """Draw a curve from recall 0, with at most 2,000 points."""
     take = np.unique(np.linspace(0, len(curve.recall) - 1, min(2000, len(curve.recall))).astype(int))
     recall = curve.recall[take]
     precision = curve.precision[take]
@@ -147,14 +143,14 @@ def _macro(
     precision: NDArray[Any],
     colours: Colours,
 ) -> None:
-    """Mean over categories of the precision still reachable at each recall."""
+    """Mean over categories of the best precision at each recall or higher."""
     grid = np.linspace(0, 1, 201)
     total = np.zeros_like(grid)
     for index in ranked:
         curve = precision_recall(logits[:, index], values[:, index])
         envelope = np.append(np.maximum.accumulate(curve.precision[::-1])[::-1], 0.0)
         total += envelope[np.searchsorted(curve.recall, grid - 1e-12)]
-    label = f"mean of categories  {100 * precision[ranked].mean():.1f}"
+    label = f"mean over categories  {100 * precision[ranked].mean():.1f}"
     axes.plot(grid, total / len(ranked), color=colours.muted, linewidth=2.6, label=label)
 
 
@@ -169,7 +165,7 @@ def _iso_f1(axes: Axes, colours: Colours) -> None:
 
 
 def cooccurrence(matrix: ArrayLike, categories: Sequence[str], *, theme: Theme = "light") -> bytes:
-    """Heat map of P(column present | row present), (C, C); categories that go together stand together."""
+    """Heat map (C, C) of P(column present | row present), ordered so that themes become blocks."""
     graph = np.asarray(matrix, np.float64)
     order = _similar_together(graph)
     shown = np.ma.masked_array(graph[np.ix_(order, order)], np.eye(len(graph), dtype=bool))
@@ -195,7 +191,7 @@ def cooccurrence(matrix: ArrayLike, categories: Sequence[str], *, theme: Theme =
 
 
 def _similar_together(graph: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Order by the second eigenvector of the graph's normalised Laplacian, so that themes become blocks."""
+    """Order categories by the second eigenvector of the graph's normalised Laplacian."""
     if len(graph) < 3:
         return np.arange(len(graph))
     weight = (graph + graph.T) / 2 + 1e-3
@@ -203,14 +199,12 @@ def _similar_together(graph: NDArray[np.float64]) -> NDArray[np.int64]:
     root = np.sqrt(weight.sum(0))
     _, vectors = np.linalg.eigh(np.eye(len(graph)) - weight / np.outer(root, root))
     vector = vectors[:, 1] / root
-    # The sign of an eigenvector is free; fix it so that a run gives the same picture everywhere.
+    # The sign of an eigenvector is arbitrary; fix it so that the plot is the same on every machine.
     return np.argsort(vector * (1 if vector[np.argmax(np.abs(vector))] > 0 else -1), kind="stable")
 
 
 def label_counts(rows: Sequence[tuple[str, int, int, int]], *, theme: Theme = "light") -> bytes:
-    """Stacked bars, one per category: images where it is present, absent, unknown; ``rows`` (name, 3
-    counts).
-    """
+    """One stacked bar per category; ``rows`` are (name, present, absent, unknown) image counts."""
     columns = 1 if len(rows) <= 30 else 2
     deep = max(1, math.ceil(len(rows) / columns))
     with style(theme) as colours:
@@ -240,7 +234,7 @@ def label_counts(rows: Sequence[tuple[str, int, int, int]], *, theme: Theme = "l
 
 
 def _present_beside(axes: Axes, rows: Sequence[tuple[str, int, int, int]], colours: Colours) -> None:
-    """The number of images that show a category, beside its bar: often the bar is too thin to be read."""
+    """The number of images that show a category, beside its bar, which is often too thin to read."""
     beside = axes.get_yaxis_transform()
     for position, row in enumerate(rows):
         axes.text(
@@ -251,15 +245,13 @@ def _present_beside(axes: Axes, rows: Sequence[tuple[str, int, int, int]], colou
 def image_histogram(
     groups: Mapping[str, Sequence[float]], labels: Sequence[str], xlabel: str, *, theme: Theme = "light"
 ) -> bytes:
-    """Bars over ``labels``, one colour per group (name -> numbers of images), in percent of the group's
-    images.
-    """
+    """Bars over ``labels``, one colour per group (name -> image counts), in percent of the group."""
     filled = {name: np.asarray(counts, np.float64) for name, counts in groups.items() if sum(counts)}
     with style(theme) as colours:
         figure = new_figure(2.7)
         axes = figure.subplots()
         if not filled:
-            say(axes, "there is no image", colours)
+            say(axes, "no images", colours)
             return png(figure)
         thick = 0.84 / len(filled)
         for index, (name, counts) in enumerate(filled.items()):
@@ -279,9 +271,7 @@ def image_histogram(
 
 
 def fewer_bars(groups: Mapping[str, Sequence[int]]) -> tuple[list[str], dict[str, list[float]]]:
-    """Gather counts of 0, 1, 2 … into at most ``BARS`` bars of equal width; return their labels and the
-    groups.
-    """
+    """Merge counts of 0, 1, 2 … into at most ``BARS`` bars of equal width; return labels and groups."""
     length = max((len(counts) for counts in groups.values()), default=0) or 1
     width = math.ceil(length / BARS)
     starts = range(0, length, width)
@@ -290,7 +280,7 @@ def fewer_bars(groups: Mapping[str, Sequence[int]]) -> tuple[list[str], dict[str
 
 
 def _whole_numbers() -> Any:
-    """Few ticks, at whole numbers."""
+    """A few ticks at whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(integer=True, nbins=5)

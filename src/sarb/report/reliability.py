@@ -1,4 +1,4 @@
-"""The reliability plot: of the labels said to be 70 % likely, are 70 % present?"""
+"""The reliability plot: of the labels predicted at 70 %, are 70 % present?"""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 from sarb.report.style import Theme, new_figure, png, say, style
 
 #: name in thresholds.json -> name in the legend
-NAMES = {"before": "the network's own", "after": "calibrated"}
+NAMES = {"before": "uncalibrated", "after": "calibrated"}
 
 
 def reliability(tables: Mapping[str, Sequence[Sequence[float]]], *, theme: Theme = "light") -> bytes:
-    """Share of present labels against their mean probability; ``tables`` as in ``Calibration.figures``.
+    """Share of present labels against mean probability; ``tables`` as in ``Calibration.figures``.
 
-    Both axes are square roots: most entries have a low probability, and would sit in one corner.
+    Both axes have a square-root scale, because most probabilities are low and would crowd into one corner.
     """
     with style(theme) as colours:
         figure = new_figure(4.6, width=6.4)
         axes = figure.subplots()
         drawn = {key: np.array(tables[key], np.float64) for key in NAMES if tables.get(key)}
         if not drawn:
-            say(axes, "there is no held-out label, so there is nothing to draw", colours)
+            say(axes, "no held-out labels, so there is nothing to draw", colours)
             return png(figure)
         line = np.linspace(0, 1, 201)
         axes.plot(
-            line, line, color=colours.muted, linewidth=1, linestyle=(0, (4, 3)), label="as it should be"
+            line, line, color=colours.muted, linewidth=1, linestyle=(0, (4, 3)), label="perfect calibration"
         )
         for number, (key, rows) in enumerate(drawn.items()):
             colour = colours.series[1 - number] if len(drawn) > 1 else colours.series[0]

@@ -1,6 +1,6 @@
-"""The sections of a report that show results: each prepares what its template shows and writes its pictures.
+"""The sections of a report that show results: each prepares its data and writes its plots.
 
-A section that has nothing to show is None; the template says why.
+A section with nothing to show is None; the template says why.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from sarb.report.reliability import reliability
 from sarb.report.report import Report, number, ranked
 from sarb.report.style import Theme, write_png
 
-#: name of the probabilities in the figures of a calibration -> on the page
+#: name in the figures of a calibration -> name on the page
 PROBABILITIES = {
-    "before": "the network's own",
+    "before": "uncalibrated",
     "after": "calibrated",
-    "base_rate": "only the category's share",
+    "base_rate": "base rate only",
 }
 
 
 @dataclass(frozen=True)
 class CalibrationSummary:
-    """How a calibration was fitted, how good it is, and the thresholds."""
+    """How a calibration was fitted, its errors, and its thresholds."""
 
     method: str
     source: str
@@ -56,26 +56,26 @@ def learned(run: RunFolder) -> list[html.Plot] | None:
             "loss",
             ("loss",),
             lambda theme: curves.loss_curves(log, steps, theme=theme),
-            "Mean loss of every epoch: the total (single steps behind it), and every term on its own scale.",
+            "Mean loss per epoch: the total (with single steps behind it) and each term on its own scale.",
         ),
         (
             "validation",
             ("valid_",),
             lambda theme: curves.validation_curves(log, theme=theme),
-            "Metrics on the validation images, whose labels are as partly known as those of the training images.",
+            "Metrics on the validation images. Their labels are partial too, like the training labels.",
         ),
         (
             "alpha_beta",
             ("alpha", "beta"),
             lambda theme: curves.blend_strengths(log, theme=theme),
-            "Blend strengths: the share of its own that a representation keeps when another is blended in. "
-            "A band spans the categories.",
+            "Blend strengths: how much of itself a representation keeps when another one is blended in. "
+            "The band shows the range over categories.",
         ),
         (
             "completed",
             ("completed_",),
             lambda theme: curves.completed_labels(log, theme=theme),
-            "Labels that reached a loss: known ones, and unknown ones that a blend completed.",
+            "Labels used in a loss: known labels, and unknown labels that a blend completed.",
         ),
     ]
     return [
@@ -86,7 +86,7 @@ def learned(run: RunFolder) -> list[html.Plot] | None:
 
 
 def categories(run: RunFolder, report: Report | None) -> html.PlottedTable | None:
-    """Picture and table of the categories."""
+    """Plot and table of the categories."""
     if report is None or not report.per_category:
         return None
     rows = report.per_category
@@ -97,9 +97,7 @@ def categories(run: RunFolder, report: Report | None) -> html.PlottedTable | Non
         for row in best_first
     ]
     names = [name.replace("AP_interpolated", "AP interpolated") for name in columns]
-    caption = (
-        "Average precision of every category, best first, with its number of known positive test images."
-    )
+    caption = "Average precision per category, best first, with the number of known positive test images."
     picture = _plot(
         run, "per_category_ap", lambda theme: plots.per_category_ap(rows, theme=theme), caption, caption
     )
@@ -127,8 +125,8 @@ def precision_recall(run: RunFolder, report: Report | None) -> html.Plot | None:
         "precision_recall",
         lambda theme: plots.precision_recall_curves(scores.logits, labels, labels.categories, theme=theme),
         "Precision against recall",
-        "All entries pooled, the mean of the categories, and the best (solid) and worst "
-        "(dashed) categories. Thin grey lines join points of equal F1.",
+        "All labels pooled, the mean over categories, and the best (solid) and worst (dashed) categories. "
+        "Thin grey lines connect points of equal F1.",
     )
 
 
@@ -143,8 +141,9 @@ def calibration(run: RunFolder) -> CalibrationSummary | None:
         "reliability",
         lambda theme: reliability(tables, theme=theme),
         "Reliability plot",
-        "Of the held-out labels with about this probability, the share that is present. On the dashed line a "
-        "probability means what it says. A dot is a bin of equally many labels; both axes are square roots.",
+        "Of the held-out labels with about this predicted probability, the share that is present. On the "
+        "dashed line the two are equal. Each dot is a bin with the same number of labels; both axes have a "
+        "square-root scale.",
     )
     return CalibrationSummary(
         fitted.method, fitted.source, _calibration_errors(fitted), picture, _thresholds(fitted)
@@ -152,7 +151,7 @@ def calibration(run: RunFolder) -> CalibrationSummary | None:
 
 
 def _calibration_errors(fitted: Calibration) -> html.Table:
-    """Calibration error and Brier score before and after."""
+    """Calibration error and Brier score before and after calibration."""
     errors = fitted.figures.get("calibration_error", {})
     squares = fitted.figures.get("brier_score", {})
     rows = [
@@ -164,7 +163,7 @@ def _calibration_errors(fitted: Calibration) -> html.Table:
 
 
 def _thresholds(fitted: Calibration) -> html.Table:
-    """The threshold of each category, and on how many labels it was chosen."""
+    """The threshold of each category, and the number of labels it was chosen on."""
     positives, negatives = fitted.counts.sum(2)
     rows = [
         [
@@ -177,7 +176,7 @@ def _thresholds(fitted: Calibration) -> html.Table:
             fitted.categories, fitted.thresholds, positives, negatives, strict=True
         )
     ]
-    header = ["category", "present from", "held-out present", "held-out absent"]
+    header = ["category", "threshold", "held-out positives", "held-out negatives"]
     return html.Table(header, rows, sortable=True, tall=True)
 
 
@@ -189,21 +188,23 @@ def together(run: RunFolder) -> html.Plot | None:
     smoothing = 1.0 if asked is None else float(asked)
     graph = run.train.cooccurrence(smoothing)
     names = run.train.categories
-    unnamed = " There are too many to name them." if len(names) > plots.NAMED_CATEGORIES else ""
+    unnamed = (
+        " There are too many categories to show their names." if len(names) > plots.NAMED_CATEGORIES else ""
+    )
     return _plot(
         run,
         "cooccurrence",
         lambda theme: plots.cooccurrence(graph, names, theme=theme),
         "Co-occurrence matrix",
-        "How often the column's category is present in training images that show the row's, counted on known labels "
-        "only, pulled towards the category's overall share where few labels are known (smoothing "
-        f"{smoothing:g}). Categories that go together are placed together.{unnamed}",
+        "How often the column's category is present in training images that show the row's category. Counted "
+        "on known labels only, and shrunk towards the category's overall rate where few labels are known "
+        f"(smoothing {smoothing:g}). Categories that appear together are placed next to each other.{unnamed}",
         html.matrix_style(len(names)),
     )
 
 
 def sample_cards(run: RunFolder) -> list[SampleCard] | None:
-    """Test photos with what was right and wrong; empty if none of them can be read any more."""
+    """Test images with correct and wrong predictions; empty if none of them can be read any more."""
     if run.scores is None or run.test is None:
         return None
     shown = samples.read_samples(run.scores, run.test)
@@ -223,7 +224,7 @@ def _plot(
     caption: str,
     style: str = "",
 ) -> html.Plot:
-    """Write a picture to the plots folder and return it for the page."""
+    """Write a plot to the plots folder and return it for the page."""
     light = draw("light")
     write_png(run.path / "plots" / f"{name}.png", light)
     return html.plot(draw, light, alternative, caption, style)
