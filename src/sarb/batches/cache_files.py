@@ -9,8 +9,6 @@ is whole.
 
 from __future__ import annotations
 
-import os
-import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from sarb.files import read_json, write_json
@@ -78,15 +77,15 @@ def open_features(file: Path, images: int, say: Say) -> Features | None:
 
 def _checked(file: Path) -> dict[int, str]:
     """Row -> reason of unreadable images, from the record; ValueError where the checksum is another."""
-    place = file.with_suffix(".json")
-    found = checksum(file)
-    record: Any = read_json(place) if place.exists() else []
+    record_file = file.with_suffix(".json")
+    actual = checksum(file)
+    record: Any = read_json(record_file) if record_file.exists() else []
     if isinstance(record, list):
-        record = {"crc32": found, "unreadable": record}
+        record = {"crc32": actual, "unreadable": record}
         with suppress(OSError):  # a disk that may only be read
-            write_json(place, record)
-    if record["crc32"] != found:
-        raise ValueError(f"checksum {found:08x}, expected {record['crc32']:08x}")
+            write_json(record_file, record)
+    if record["crc32"] != actual:
+        raise ValueError(f"checksum {actual:08x}, expected {record['crc32']:08x}")
     return {int(row): str(reason) for row, reason in record["unreadable"]}
 
 
@@ -104,51 +103,31 @@ def put_in_place(partial: Path, file: Path, unreadable: Mapping[int, str]) -> No
 def only_builder(file: Path, say: Say) -> Iterator[Path]:
     """Yield the path of the unfinished file, held by this process alone, and remove it unless it was moved.
 
-    Who comes second waits, and finds the file finished. The lock is one of the unfinished file itself, so a
-    killed process leaves no lock behind, and what it has left is overwritten by the next.
+    Who comes second waits, and finds the file finished. A killed process releases the lock, and what it has
+    left is overwritten by the next.
     """
-    if sys.platform == "win32":  # no such lock there: two processes compute the same, the later one wins
-        own = file.with_name(f".{file.name}.{os.getpid()}.partial")
-        try:
-            yield own
-        finally:
-            own.unlink(missing_ok=True)
-        return
     partial = file.with_name(f".{file.name}.partial")
-    handle = _locked(partial, say)
-    try:
-        yield partial
-    finally:
-        if _same(handle, partial):
-            partial.unlink()
-        _release(handle)
-
-
-def _locked(partial: Path, say: Say) -> int:
-    """Create or take over the unfinished file and lock it."""
-    import fcntl
-
-    while True:
-        handle = os.open(partial, os.O_RDWR | os.O_CREAT, 0o666)
+    with _locked(file, say):
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"another process computes {partial.name[1:-8]}; waiting for it")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        if _same(handle, partial):
-            return handle
-        _release(handle)  # who held it has moved or removed it meanwhile
+            yield partial
+        finally:
+            partial.unlink(missing_ok=True)
 
 
-def _same(handle: int, path: Path) -> bool:
+@contextmanager
+def _locked(file: Path, say: Say) -> Iterator[None]:
+    """Hold the lock of a file; say so once if another process has it, and wait."""
+    # Lock files stay: removing one would let two processes lock two files of the same name. So they have a
+    # folder of their own, beside that of the features.
+    folder = file.parent.with_name("locks")
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / f"{file.name}.lock")
     try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:  # looking first would leave a moment in which another process moves it
-        return False
-
-
-def _release(handle: int) -> None:
-    import fcntl
-
-    fcntl.flock(handle, fcntl.LOCK_UN)  # closing is not enough: worker processes may have inherited it
-    os.close(handle)
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"another process computes {file.name}; waiting for it")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()

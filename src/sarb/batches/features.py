@@ -112,15 +112,17 @@ def cached_views(
     )
     files = [view.file(backbone) for view in views]
     wanted = dict(zip(files, views, strict=True))
-    found = {file: open_features(file, len(view.dataset), how.progress.say) for file, view in wanted.items()}
-    missing = {file: view for file, view in wanted.items() if found[file] is None}
+    features_of = {
+        file: open_features(file, len(view.dataset), how.progress.say) for file, view in wanted.items()
+    }
+    missing = {file: view for file, view in wanted.items() if features_of[file] is None}
     if missing:
         backbone.to(how.device).eval()
         shapes = {file: _shape(how, view) for file, view in missing.items()}
         _check_disk(missing, shapes, how.progress)
         how = replace(how, backbone=folded(backbone))
-        found |= {file: _build(how, file, view, shapes[file]) for file, view in missing.items()}
-    return [features for file in files if (features := found[file]) is not None]
+        features_of |= {file: _build(how, file, view, shapes[file]) for file, view in missing.items()}
+    return [features for file in files if (features := features_of[file]) is not None]
 
 
 def _shape(how: _Builder, view: View) -> tuple[int, ...]:
@@ -156,9 +158,9 @@ def _check_disk(
 def _build(how: _Builder, file: Path, view: View, shape: tuple[int, ...]) -> Features:
     """Compute a file, unless another process has done so while this one waited."""
     with only_builder(file, how.progress.say) as partial:
-        found = open_features(file, shape[0], lambda line: None)
-        if found is not None:
-            return found
+        finished = open_features(file, shape[0], lambda line: None)
+        if finished is not None:
+            return finished
         unreadable = _compute(how, partial, view, shape)
         put_in_place(partial, file, unreadable)
         return Features(np.load(file, mmap_mode="r"), unreadable)

@@ -8,16 +8,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sarb.data import Data, load, reader_name
 from sarb.errors import ConfigError, check_choice
+from sarb.progress import Progress
 from sarb.reproduce import grid, published
 from sarb.reproduce.cells import Cell, Plan, fingerprint, finished
 from sarb.reproduce.names import ORDER, cells_of
+from sarb.reproduce.page import write_page
 from sarb.reproduce.results import Results
-
-if TYPE_CHECKING:
-    from sarb.data.dataset import Data
+from sarb.settings import read_recipe, section
 
 __all__ = ["QUICK", "Cell", "Outcome", "Plan", "reproduce"]
 
@@ -66,9 +67,6 @@ def reproduce(
         command: to be stated on the page.
         progress: talk to stderr.
     """
-    from sarb.progress import Progress
-    from sarb.reproduce.page import write_page
-
     cells = cells_of(table, rows, shares, seeds, full)
     if jobs < 1 or plan.threads < 1:
         raise ConfigError(["jobs and threads must be at least 1"])
@@ -96,9 +94,6 @@ def reproduce(
 
 def _load(plan: Plan) -> tuple[Plan, Data]:
     """Read the data once, before the cells do: a set that is drawn or built is then there for all of them."""
-    from sarb.data import load, reader_name
-    from sarb.settings import read_recipe, section
-
     described = section(read_recipe(plan.recipe), "data", reader_name(plan.source))
     options = {**{key: value for key, value in described.items() if key != "source"}, **plan.data_options}
     return dataclasses.replace(plan, data_options=options), load(plan.source, **options)

@@ -16,7 +16,7 @@ def ablation_tables(results: Results, title: str, paper: str | None) -> list[Tab
     column.
     """
     blocks = [results.rows(block) for block in ABLATION]
-    blocks = [sorted(found, key=block.index) for found, block in zip(blocks, ABLATION, strict=True)]
+    blocks = [sorted(present, key=block.index) for present, block in zip(blocks, ABLATION, strict=True)]
     rows = [row for block in blocks for row in block]
     results = results.common(rows)
     shares = results.shares(rows)

@@ -40,9 +40,9 @@ def comparison_tables(results: Results, title: str, rows: Sequence[str], paper: 
     shares = results.shares(rows)
     if not rows or not shares:
         return []
-    kinds = ("mAP", "mAP_interpolated") if paper else ("mAP",)
+    precisions = ("mAP", "mAP_interpolated") if paper else ("mAP",)
     tables = [_averages(results, title, rows, shares, paper)]
-    tables += [_by_share(results, title, rows, shares, (kind,), paper) for kind in kinds]
+    tables += [_by_share(results, title, rows, shares, (metric,), paper) for metric in precisions]
     return [*tables, _by_share(results, title, rows, shares, ("OF1", "CF1"), paper)]
 
 

@@ -34,10 +34,10 @@ def save(figure: Figure, stem: Path) -> list[Path]:
         "pdf": {"CreationDate": None, "Producer": None},
     }
     files = []
-    for kind, metadata in quiet.items():
-        files.append(stem.with_name(f"{stem.name}.{kind}"))
+    for suffix, metadata in quiet.items():
+        files.append(stem.with_name(f"{stem.name}.{suffix}"))
         with atomic_write(files[-1], "wb") as file:
-            figure.savefig(file, format=kind, metadata=metadata)
+            figure.savefig(file, format=suffix, metadata=metadata)
     return files
 
 
@@ -68,22 +68,23 @@ def draw_shares(
     shown = published.ALL_NINE if paper else results.shares(rows)
     for row in rows:
         colour = _colour(row, rows, colours)
-        thick, height = (2.6, 3) if row == OURS else (1.5, 2)
+        thick = 2.6 if row == OURS else 1.5
+        height = 3 if row == OURS else 2
         if paper:
             _published_line(panels[1], paper, row, metric, color=colour, linewidth=thick, zorder=height)
-        found = [
+        numbers = [
             (known, number)
             for known in results.shares([row])
             if (number := results.number(row, known, metric))
         ]
-        if not found:
+        if not numbers:
             continue
-        places = [100 * known for known, _ in found]
-        ends = [number.deviation or 0.0 for _, number in found]
+        percents = [100 * known for known, _ in numbers]
+        deviations = [number.deviation or 0.0 for _, number in numbers]
         axes.errorbar(
-            places,
-            [number.value for _, number in found],
-            yerr=ends if any(ends) else None,
+            percents,
+            [number.value for _, number in numbers],
+            yerr=deviations if any(deviations) else None,
             marker="o",
             markersize=4,
             capsize=2.5,

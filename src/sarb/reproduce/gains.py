@@ -56,7 +56,9 @@ def _gain(
         )
     notes = [INTERPOLATED if paper else PLAIN, "The paper: the gain grows as known labels shrink."]
     if len(shares) > 1:
-        first, last = (groups[0].lines[0][1][place] for place in (0, len(shares) - 1))
+        _, gains = groups[0].lines[0]
+        first = gains[0]
+        last = gains[len(shares) - 1]
         if first is not None and last is not None:
             notes.append(
                 f"Here the gain over {BASELINE} is {first.value:+.1f} at {percent(shares[0])} and {last.value:+.1f} at "

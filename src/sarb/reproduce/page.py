@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.files import atomic_write
+from sarb.files import atomic_write, write_csv
 from sarb.reproduce import published
 from sarb.reproduce.ablation import ablation_tables, fixed_tables
 from sarb.reproduce.cells import Cell, Plan
@@ -84,12 +84,8 @@ def _write_errors(path: Path, failed: Sequence[tuple[Cell, str]], plan: Plan) ->
     if not failed:
         path.unlink(missing_ok=True)
         return
-    with atomic_write(path) as file:
-        writer = csv.writer(file)
-        writer.writerow(["row", "known", "seed", "error", "folder"])
-        writer.writerows(
-            [cell.row, cell.known, cell.seed, error, plan.folder(cell)] for cell, error in failed
-        )
+    rows = [(cell.row, cell.known, cell.seed, error, plan.folder(cell)) for cell, error in failed]
+    write_csv(path, ("row", "known", "seed", "error", "folder"), rows)
 
 
 def _text(

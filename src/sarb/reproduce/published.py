@@ -37,8 +37,8 @@ def number(dataset: str, row: str, known: float | None, metric: str) -> float | 
     metric = "mAP" if metric == "mAP_interpolated" else metric
     share = "average" if known is None else f"{100 * known:.0f}"
     for name in ("SARB" if row == "Ours" else row, f"ablation: {row}"):
-        if (found := _numbers().get((dataset, name, share, metric))) is not None:
-            return found
+        if (value := _numbers().get((dataset, name, share, metric))) is not None:
+            return value
     return None
 
 

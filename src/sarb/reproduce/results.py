@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sarb.errors import DataError
-from sarb.files import atomic_write
+from sarb.files import write_csv
 from sarb.reproduce.cells import METRICS, Cell
 
 COLUMNS = (
@@ -67,7 +67,7 @@ class Results:
 
     def __init__(self, path: Path, order: Sequence[str]) -> None:
         self.path = path
-        self.order = {name: place for place, name in enumerate(order)}
+        self.order = {name: position for position, name in enumerate(order)}
         self.lines: dict[Cell, dict[str, str]] = {}
         if path.is_file():
             with path.open(encoding="utf-8", newline="") as file:
@@ -101,10 +101,7 @@ class Results:
 
     def write(self) -> None:
         """Write all lines in their order."""
-        with atomic_write(self.path) as file:
-            writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore")
-            writer.writeheader()
-            writer.writerows(self.lines[cell] for cell in self.cells())
+        write_csv(self.path, COLUMNS, (self.lines[cell] for cell in self.cells()))
 
     def cells(self) -> list[Cell]:
         """All cells, sorted: row, known share, seed."""

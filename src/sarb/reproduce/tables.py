@@ -62,11 +62,11 @@ class Table:
         lines = [_piped([_sign(name, "α", "β") for name in self.head]), rule]
         for group in self.groups:
             best = _best(group, self.digits)
-            for place, (method, numbers) in enumerate(group.lines):
-                shared = group.lead if place == 0 else tuple("" for _ in group.lead)
+            for line, (method, numbers) in enumerate(group.lines):
+                shared = group.lead if line == 0 else tuple("" for _ in group.lead)
                 cells = [
-                    self._cell(number, number_at in best, "**{}**")
-                    for number_at, number in _placed(place, numbers)
+                    self._cell(number, position in best, "**{}**")
+                    for position, number in _placed(line, numbers)
                 ]
                 lines.append(_piped([*shared, _sign(method, "α", "β"), *cells]))
         return "\n\n".join([f"**{self.caption}**", "\n".join(lines), *self.notes]) + "\n"
@@ -85,13 +85,13 @@ class Table:
         for group in self.groups:
             best = _best(group, self.digits)
             lines.append(r"  \midrule")
-            for place, (method, numbers) in enumerate(group.lines):
-                shared = group.lead if place == 0 else tuple("" for _ in group.lead)
+            for line, (method, numbers) in enumerate(group.lines):
+                shared = group.lead if line == 0 else tuple("" for _ in group.lead)
                 cells = [
                     _latex(self._cell(number, False, ""))
-                    if at not in best
+                    if position not in best
                     else r"\textbf{" + _latex(self._cell(number, False, "")) + "}"
-                    for at, number in _placed(place, numbers)
+                    for position, number in _placed(line, numbers)
                 ]
                 lines.append("  " + _latex_line([*map(_latex, shared), _latex(method), *cells]))
         caption = " ".join([self.caption + ".", *self.notes])
@@ -127,7 +127,7 @@ def _best(group: Group, digits: int) -> set[tuple[int, int]]:
     """
     if group.best == "none" or len(group.lines) < 2:
         return set()
-    places = set()
+    positions = set()
     for column in range(len(group.lines[0][1])):
         shown = {
             line: round(number.value, digits)
@@ -136,8 +136,8 @@ def _best(group: Group, digits: int) -> set[tuple[int, int]]:
         }
         if len(set(shown.values())) > 1:
             top = max(shown.values()) if group.best == "largest" else min(shown.values())
-            places |= {(line, column) for line, value in shown.items() if value == top}
-    return places
+            positions |= {(line, column) for line, value in shown.items() if value == top}
+    return positions
 
 
 def _sign(name: str, alpha: str, beta: str) -> str:
