@@ -1,6 +1,10 @@
 """Blends: ``(x, targets) -> (x, targets)`` at one stage of the network, completing entries that were unknown.
 
-ILRB (:class:`InstanceBlend`) and PLRB (:class:`PrototypeBlend`) work on the representations (B, C, D).
+instance      ILRB: borrow a known positive from another image, representations (B, C, D)
+prototype     PLRB: borrow from the prototypes of a category, representations (B, C, D)
+kmeans        the prototypes
+coefficient   α and β
+mixup         mix whole images or maps: IP-Mixup and FM-Mixup
 """
 
 from sarb.blends.instance import InstanceBlend, random_partner

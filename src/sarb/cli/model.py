@@ -52,6 +52,7 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Compare a model's scores with known labels; unknown labels are never scored."""
+    from sarb.runs.folder import ERRORS
     from sarb.workflows.evaluation import evaluate_session
 
     skipped: list[tuple[str, str]] = []
@@ -61,7 +62,7 @@ def evaluate(
     if out is not None:
         report.save(out)
     typer.echo(report.to_json().rstrip() if as_json else str(report))
-    end_with(skipped, out / "errors.csv" if out is not None else None)
+    end_with(skipped, out / ERRORS if out is not None else None)
 
 
 def predict(

@@ -1,13 +1,11 @@
-"""Why a score is what it is: where the model looked for a category, and which other categories moved the
-score.
-"""
+"""Where a model looked for a category, and which other categories moved its score."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,10 +17,9 @@ from sarb.data.images import Source, decode
 from sarb.errors import ConfigError, check_choice, did_you_mean
 from sarb.model import Model
 from sarb.networks.base import Network
+from sarb.report.overlay import blend, strip
+from sarb.report.style import Theme, write_png
 from sarb.scores import Scores
-
-if TYPE_CHECKING:
-    from sarb.report.style import Theme
 
 #: what a heat map may show
 MAPS = ("attention", "evidence")
@@ -84,15 +81,10 @@ class Explanation:
 
     def picture(self, category: str, side: int | None = None) -> Image.Image:
         """Return the image, its longer side at most ``side``, with one heat map laid over it; no text."""
-        from sarb.report.overlay import blend
-
         return blend(self.image, self.arrays[_position(self.categories, category)], side)
 
     def save(self, path: str | Path, *, theme: Theme = "light") -> Path:
         """Write a PNG: one panel per category with name, probability, heat map and colour bar."""
-        from sarb.report.overlay import strip
-        from sarb.report.style import write_png
-
         panels = zip(self.categories, self.probabilities.tolist(), self.arrays, strict=True)
         return write_png(path, strip(self.image, list(panels), self.kind, theme=theme))
 

@@ -6,8 +6,9 @@ sections      its sections that show results
 comparison    ``comparison_page``: several runs on one page
 data_page     the page of a data set's statistics
 data_text     the same statistics as text for the console
-html          render templates/, and the pieces that templates are given
-folder        the files of a run folder that a page needs
+templates/    the pages
+html          render templates, and the pieces that templates are given
+stored        the numbers of a run, from what its folder stores
 card          the model card (README.md of a model folder)
 style         one look for all plots, light and dark
 plots         average precision, precision-recall curves, co-occurrence, counts

@@ -12,6 +12,7 @@ from sarb.errors import DataError
 from sarb.files import atomic_write
 from sarb.report import html, plots
 from sarb.report.report import number
+from sarb.runs.folder import RunFolder
 
 #: metrics in the table, and in the plot
 SHOWN = ("mAP", "mAP_interpolated", "OF1", "CF1")
@@ -75,7 +76,7 @@ def _table(rows: Sequence[Mapping[str, Any]], out: Path) -> html.Table:
 
 def _link(row: Mapping[str, Any], out: Path) -> str:
     """The address of the run's report relative to the page; empty if there is none."""
-    report = Path(row["run_dir"]) / "report.html"
+    report = RunFolder(row["run_dir"]).report_page
     if not report.is_file():
         return ""
     return quote(Path(os.path.relpath(report.resolve(), out.parent.resolve())).as_posix())

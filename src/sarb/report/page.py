@@ -28,7 +28,7 @@ def write_report(run_dir: str | Path) -> Path:
     run = RunFolder.read(run_dir)
     report = stored_report(run)
     text = html.render(
-        "report.html",
+        "run.html",
         version=sarb.__version__,
         name=run.name,
         eyebrow=_eyebrow(run),

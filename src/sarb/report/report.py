@@ -18,6 +18,7 @@ from sarb.labels import LabelMatrix
 from sarb.metrics import evaluate, per_category
 from sarb.report import plots
 from sarb.report.style import write_png
+from sarb.runs.folder import METRICS, PER_CATEGORY, PLOTS
 from sarb.scores import Scores
 
 #: suffix of a metric name -> when a label is predicted present
@@ -110,13 +111,13 @@ class Report:
     def save(self, folder: str | Path) -> Path:
         """Write ``metrics.json``, ``per_category.csv`` and ``plots/*.png`` into a folder."""
         folder = Path(folder)
-        with atomic_write(folder / "metrics.json") as file:
+        with atomic_write(folder / METRICS) as file:
             file.write(self.to_json())
-        self.to_csv(folder / "per_category.csv")
-        self.plot(folder / "plots" / "per_category_ap.png")
+        self.to_csv(folder / PER_CATEGORY)
+        self.plot(folder / PLOTS / "per_category_ap.png")
         if self.scores is not None and self.labels is not None:
             picture = plots.precision_recall_curves(self.scores.logits, self.labels, self.labels.categories)
-            write_png(folder / "plots" / "precision_recall.png", picture)
+            write_png(folder / PLOTS / "precision_recall.png", picture)
         return folder
 
 

@@ -1,4 +1,18 @@
-"""``sarb reproduce``: the paper's tables and figures on any data, ours beside the published numbers."""
+"""``sarb reproduce``: the paper's tables and figures on any data, ours beside the published numbers.
+
+names         which rows a table has, and which cells it needs
+cells         a cell: one row at one known share and seed, and its line in ``results.csv``
+grid          run cells in processes of their own
+worker        the process that runs cells
+results       ``results.csv``
+published     the paper's numbers
+comparison    the comparison table
+ablation      the ablation table, and the table of fixed α and β
+gains         does the gain grow as labels shrink? How much of the room is closed?
+tables        a table as Markdown and LaTeX
+figures       the figures
+page          the page that shows them all
+"""
 
 from __future__ import annotations
 

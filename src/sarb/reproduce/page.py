@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from sarb.reproduce.gains import gain_tables, steadiness_table
 from sarb.reproduce.names import COMPARISON, LOSS, POOLED, TABLES
 from sarb.reproduce.results import Results
 from sarb.reproduce.tables import Table
+from sarb.runs.folder import ERRORS, RunFolder
 
 
 def write_page(
@@ -55,24 +55,20 @@ def write_page(
     if losses:
         name = f"Training loss with and without PLRB, {percent(known)} known labels"
         figures[name] = loss_figure(losses, f"{title}, {percent(known)} known labels", out / "figures")
-    _write_errors(out / "errors.csv", failed, plan)
+    _write_errors(out / ERRORS, failed, plan)
     with atomic_write(out / "README.md") as file:
         file.write(_text(results, tables, figures, title, paper, command, failed))
     return out / "README.md"
 
 
 def read_losses(results: Results, plan: Plan) -> tuple[dict[str, NDArray[np.float64]], float]:
-    """Loss per step of a training with PLRB and the same without, at the smallest share where both folders
-    exist.
-    """
+    """Loss per step with and without PLRB, at the smallest share where both run folders exist."""
     for known, seed in sorted({(cell.known, cell.seed) for cell in results.lines}):
-        files = {row: plan.folder(Cell(row, known, seed)) / "steps.csv" for row in LOSS}
-        if not all(Cell(row, known, seed) in results.lines and file.is_file() for row, file in files.items()):
+        if not all(Cell(row, known, seed) in results.lines for row in LOSS):
             continue
         losses = {}
-        for row, file in files.items():
-            with file.open(encoding="utf-8", newline="") as handle:
-                values = [float(line["loss"]) for line in csv.DictReader(handle) if line["loss"]]
+        for row in LOSS:
+            values = RunFolder(plan.folder(Cell(row, known, seed))).step_losses()
             losses[f"{'with' if row == LOSS[0] else 'without'} PLRB ({row})"] = np.array(values)
         if all(len(values) > 2 for values in losses.values()):
             return losses, known

@@ -15,6 +15,8 @@ import threading
 import traceback
 from typing import Any
 
+import torch
+
 from sarb.errors import SarbError
 from sarb.reproduce.cells import Cell, Plan, run_cell
 
@@ -37,8 +39,6 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer tasks until the input ends."""
-    import torch
-
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints must not be taken for an answer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the grid, which then ends our input
