@@ -1,6 +1,4 @@
-"""The paper's figures, as PNG and PDF: a metric against the known share, and the loss with and without
-PLRB.
-"""
+"""The paper's figures as PNG and PDF: metrics against the known share, and loss with and without PLRB."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: steps of the moving mean are this share of all
+#: window of the moving mean, as a share of all steps
 SMOOTH = 0.03
 NAMES = {"mAP_interpolated": "mAP (interpolated)"}
 
@@ -44,7 +42,7 @@ def save(figure: Figure, stem: Path) -> list[Path]:
 def share_figures(
     results: Results, title: str, rows: Sequence[str], paper: str | None, folder: Path
 ) -> dict[str, list[Path]]:
-    """mAP, OF1 and CF1 against the known share, one picture each: name -> its files."""
+    """Plot mAP, OF1 and CF1 against the known share, one figure each; return name -> files."""
     shares = results.shares(rows)
     made = {}
     for metric in ("mAP_interpolated" if paper else "mAP", "OF1", "CF1") if shares else ():
@@ -59,9 +57,7 @@ def share_figures(
 def draw_shares(
     results: Results, title: str, rows: Sequence[str], metric: str, paper: str | None, colours: Colours
 ) -> Figure:
-    """One line per method, with the deviation over seeds; published lines have a panel and a scale of their
-    own.
-    """
+    """One line per method, with the deviation over seeds; published numbers get their own panel."""
     figure = new_figure(4.3, 10.4 if paper else 7.6)
     panels = figure.subplots(1, 2 if paper else 1, squeeze=False)[0]
     axes = panels[0]
@@ -116,7 +112,7 @@ def _published_line(axes: Axes, paper: str, row: str, metric: str, **look: Any) 
 
 
 def _colour(row: str, rows: Sequence[str], colours: Colours) -> str:
-    """SARB has the first colour and the pooled baseline the last, whichever other rows are shown."""
+    """SARB always has the first colour and the pooled baseline the last."""
     if row in (OURS, POOLED):
         return colours.series[0 if row == OURS else -1]
     others = [name for name in rows if name not in (OURS, POOLED)]
@@ -124,13 +120,12 @@ def _colour(row: str, rows: Sequence[str], colours: Colours) -> str:
 
 
 def loss_figure(losses: Mapping[str, NDArray[np.float64]], title: str, folder: Path) -> list[Path]:
-    """The loss of each step (faint) and its moving mean, one colour per training; the legend has the
-    steadiness.
+    """Plot the loss of each step (faint) and its moving mean; the legend shows how steady it is.
 
     Args:
         losses: name -> loss of each step.
-        title: of the picture.
-        folder: where ``loss.png`` and ``loss.pdf`` go.
+        title: title of the figure.
+        folder: folder for ``loss.png`` and ``loss.pdf``.
     """
     with style() as colours:
         return save(draw_losses(losses, title, colours), folder / "loss")

@@ -1,4 +1,4 @@
-"""All tables and figures of a ``results.csv``, and the page ``README.md`` that shows them."""
+"""Write all tables and figures of a ``results.csv``, and the ``README.md`` that shows them."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def write_page(
     command: str,
     failed: Sequence[tuple[Cell, str]],
 ) -> Path:
-    """Write ``tables/``, ``figures/``, ``errors.csv`` and ``README.md``; return the last.
+    """Write ``tables/``, ``figures/``, ``errors.csv`` and ``README.md``; return the path of the last.
 
     Args:
-        results: all finished cells, also those of earlier grids in this folder.
-        plan: where they are.
-        asked: rows asked for; the comparison shows them beside the paper's.
-        title: what to call the data.
-        paper: data set of the paper to show beside.
-        command: of the grid, to be stated.
+        results: all finished cells, including those of earlier grids in this folder.
+        plan: the plan of the grid; it knows the folders of the cells.
+        asked: requested rows; the comparison shows them in addition to the paper's.
+        title: name of the data.
+        paper: the paper's data set to show beside ours.
+        command: the command of the grid.
         failed: cells that failed, with their errors.
     """
     out = Path(plan.out)
@@ -62,7 +62,7 @@ def write_page(
 
 
 def read_losses(results: Results, plan: Plan) -> tuple[dict[str, NDArray[np.float64]], float]:
-    """Loss per step with and without PLRB, at the smallest share where both run folders exist."""
+    """Loss per step with and without PLRB, at the smallest share for which both run folders exist."""
     for known, seed in sorted({(cell.known, cell.seed) for cell in results.lines}):
         if not all(Cell(row, known, seed) in results.lines for row in LOSS):
             continue
@@ -76,7 +76,7 @@ def read_losses(results: Results, plan: Plan) -> tuple[dict[str, NDArray[np.floa
 
 
 def _write_errors(path: Path, failed: Sequence[tuple[Cell, str]], plan: Plan) -> None:
-    """Cells that failed; no file if there are none."""
+    """Write the failed cells; remove the file if there are none."""
     if not failed:
         path.unlink(missing_ok=True)
         return
@@ -101,13 +101,14 @@ def _text(
         parts.append(f"```console\n$ {command}\n```")
     parts.append(
         f"{len(cells)} finished cells in [results.csv](results.csv), each with its command. "
-        f"Backbone {_all(lines, 'backbone')}; epochs {_all(lines, 'epochs')}; seeds {', '.join(map(str, seeds))}; "
-        f"threads per cell {_all(lines, 'threads')}. "
-        "± is the standard deviation over seeds; the best of each column is bold; – was not run or is not defined."
+        f"Backbone {_all(lines, 'backbone')}; epochs {_all(lines, 'epochs')}; "
+        f"seeds {', '.join(map(str, seeds))}; threads per cell {_all(lines, 'threads')}. "
+        "± is the standard deviation over seeds; the best of each column is bold; "
+        "– means not run or undefined."
     )
     if paper:
         parts.append(
-            f"Published numbers are those of the paper on {published.TITLES[paper]}, trained on full-size data."
+            f"Published numbers are the paper's on {published.TITLES[paper]}, trained on the full data set."
         )
     for table in tables:
         parts.append(table.to_markdown().rstrip())

@@ -9,7 +9,7 @@ from pathlib import Path
 from sarb.files import atomic_write
 from sarb.reproduce.results import Number
 
-#: characters that mean something else in LaTeX, and the few signs that our row names and captions use
+#: special characters of LaTeX, and the symbols in our row names and captions
 LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -32,9 +32,9 @@ LATEX = {
 
 @dataclass(frozen=True)
 class Group:
-    """Lines that belong together: the leading cells they share, and (method, numbers) of each.
+    """Lines that belong together: their shared leading cells, and (method, numbers) per line.
 
-    ``best`` says which numbers are highlighted: the largest of each column, the smallest, or none.
+    ``best`` tells which number of each column to highlight: the largest, the smallest, or none.
     """
 
     lead: tuple[str, ...]
@@ -44,9 +44,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; ``name`` is that of its files, ``head`` names the leading columns, the method and the
-    numbers.
-    """
+    """A table; ``name`` is its file name, ``head`` the names of all columns."""
 
     name: str
     caption: str
@@ -56,7 +54,7 @@ class Table:
     digits: int = 1
 
     def to_markdown(self) -> str:
-        """A pipe table under its caption; the best of each column of a group is bold."""
+        """A Markdown table under its caption; the best of each column of a group is bold."""
         lead = self._leading()
         rule = "|" + "---|" * lead + "---:|" * (len(self.head) - lead)
         lines = [_piped([_sign(name, "α", "β") for name in self.head]), rule]
@@ -72,7 +70,7 @@ class Table:
         return "\n\n".join([f"**{self.caption}**", "\n".join(lines), *self.notes]) + "\n"
 
     def to_latex(self) -> str:
-        """A ``table`` environment; needs the package booktabs."""
+        """A LaTeX ``table`` environment; needs the package booktabs."""
         lead = self._leading()
         lines = [
             r"\begin{table}[t]",
@@ -110,7 +108,7 @@ class Table:
     def _cell(self, number: Number | None, best: bool, mark: str) -> str:
         if number is None:
             return "–"
-        shown = round(number.value, self.digits) + 0.0  # no minus before a zero
+        shown = round(number.value, self.digits) + 0.0  # turns -0.0 into 0.0
         text = f"{shown:.{self.digits}f}".replace("-", "−")
         if number.deviation is not None:
             text += f" ± {number.deviation:.{self.digits}f}"
@@ -122,9 +120,7 @@ def _placed(line: int, numbers: Sequence[Number | None]) -> list[tuple[tuple[int
 
 
 def _best(group: Group, digits: int) -> set[tuple[int, int]]:
-    """(line, column) of the best number of each column, several if they are printed alike; none without
-    rivals.
-    """
+    """(line, column) of the best numbers of each column, including ties; none if all are equal."""
     if group.best == "none" or len(group.lines) < 2:
         return set()
     positions = set()
@@ -141,7 +137,7 @@ def _best(group: Group, digits: int) -> set[tuple[int, int]]:
 
 
 def _sign(name: str, alpha: str, beta: str) -> str:
-    """Row names spell the Greek letters out."""
+    """Replace the names of Greek letters in a row name."""
     return name.replace("fixed alpha", f"fixed {alpha}").replace("fixed beta", f"fixed {beta}")
 
 
