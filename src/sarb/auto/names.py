@@ -7,7 +7,7 @@ name is used: no image and no label, so a tie can be wrong ("kite" is a bird), a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from sarb.errors import ConfigError, did_you_mean
 from sarb.wordnet.table import Node, WordNet, join, wordnet
 
+#: does a sense (word, node id) count?
+Accept = Callable[[str, str], bool]
 #: senses of a name that are used
 SENSES = 2
 #: a name with more concepts than this says too little to be tied
@@ -42,7 +44,7 @@ class Tie:
 
     Attributes:
         category: its name.
-        how: "name", "last word" or "by hand"; why it is not tied otherwise.
+        how: "name", "concept", "last word" or "by hand", see :func:`tie`; why it is not tied otherwise.
         word: the word of WordNet that was found, or several by hand; empty if none was.
         nodes: ids of the nodes with that word.
         concepts: indices of the concepts, in order; empty if the category is not tied.
@@ -88,6 +90,9 @@ class Ties:
     def __len__(self) -> int:
         return len(self.ties)
 
+    def __iter__(self) -> Iterator[Tie]:
+        return iter(self.ties)
+
     def __getitem__(self, row: int) -> Tie:
         return self.ties[row]
 
@@ -109,8 +114,9 @@ def tie(categories: Sequence[str], overrides: Mapping[str, Sequence[str]] | None
 
     A name is looked up as written, with its words apart, joined or hyphenated, then as a plural. Its first two
     senses that are an animal, artefact, food, object, person, plant or substance count, and of these all concepts
-    at or below, 200 at most. A name of several words that is not found is looked up by its last word, 25 concepts
-    at most. What lies at or below a node that has another category's name stays with that category.
+    at or below, 200 at most. If they have none, a concept whose usual name it is counts in any sense ("concept").
+    Failing that, a name of several words is looked up by its last word, 25 concepts at most. What lies at or below a
+    node that has another category's name stays with that category.
 
     Args:
         categories: their names.
@@ -144,19 +150,34 @@ def _others(owners: Mapping[str, int], own: set[str]) -> frozenset[str]:
 
 
 def _tie(table: WordNet, name: str, others: frozenset[str]) -> Tie:
-    word = _find(table, name, SENSES)
-    if word:
-        return _limited(table, Tie(name, "name", word), others, MOST)
-    words = _words(name)
-    word = _find(table, words[-1], SENSES) if len(words) > 1 else ""
-    if word:
-        return _limited(table, Tie(name, "last word", word), others, MOST_OF_LAST_WORD)
-    return Tie(name, "not found")
+    for how, part, accept, most in _attempts(table, name):
+        word = _find(table, part, accept)
+        if word:
+            nodes = [table.nodes[id] for id in table.senses[word] if accept(word, id)]
+            return _limited(table, Tie(name, how, word), nodes, others, most)
+    return Tie(name, "no concept")
 
 
-def _limited(table: WordNet, found: Tie, others: frozenset[str], most: int) -> Tie:
+def _attempts(table: WordNet, name: str) -> list[tuple[str, str, Accept, int]]:
+    """Ways to read a name, best first: what it is called, the text to look up, which senses count, concepts at most."""
+
+    def early(word: str, id: str) -> bool:
+        return 1 <= table.rank(word, id) <= SENSES
+
+    def usual(word: str, id: str) -> bool:
+        # "mouse": the third sense, but the concept has no better name
+        return id in table.ids and table.nodes[id].name.lower() == word
+
+    last = _words(name)[1:][-1:]
+    return [
+        ("name", name, early, MOST),
+        ("concept", name, usual, MOST),
+        *(("last word", word, early, MOST_OF_LAST_WORD) for word in last),
+    ]
+
+
+def _limited(table: WordNet, found: Tie, nodes: list[Node], others: frozenset[str], most: int) -> Tie:
     """Fill in nodes and concepts, or say why there are none."""
-    nodes = [table.nodes[id] for id in table.senses[found.word] if 1 <= table.rank(found.word, id) <= SENSES]
     kept = [node for node in nodes if node.id not in others]
     concepts = sorted(set().union(*(_without(table, node, others) for node in kept)))
     how = found.how
@@ -177,11 +198,14 @@ def _words(name: str) -> list[str]:
     return [word for word in re.split(r"[\s_-]+", name.lower()) if word]
 
 
-def _find(table: WordNet, name: str, senses: int | None = None) -> str:
-    """Return the first spelling of a name that WordNet has, with a sense of rank 1 to ``senses``; "" if none."""
+def _any(word: str, id: str) -> bool:
+    return True
+
+
+def _find(table: WordNet, name: str, accept: Accept = _any) -> str:
+    """Return the first spelling of a name that is a word with an accepted sense; "" if there is none."""
     for word in _spellings(table, name):
-        nodes = table.senses.get(word, ())
-        if any(senses is None or 1 <= table.rank(word, id) <= senses for id in nodes):
+        if any(accept(word, id) for id in table.senses.get(word, ())):
             return word
     return ""
 
