@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sarb.auto.names import MOST, MOST_OF_LAST_WORD, tie
 from sarb.errors import ConfigError
@@ -146,6 +148,14 @@ def test_names_that_mean_nothing_here(name):
     assert (found.category, found.how, found.concepts) == (name, "no concept", ())
 
 
+@given(st.lists(st.text() | st.sampled_from(sorted(wordnet().senses)), max_size=5))
+def test_any_names(names):
+    ties = tie(names)
+    assert [tie.category for tie in ties] == names
+    assert ties.matrix.sum(axis=1).max(initial=0) <= MOST
+    assert (ties.matrix.any(axis=1) == ties.tied).all()
+
+
 def test_no_category_at_all_and_the_same_twice():
     assert tie([]).matrix.shape == (0, 1000)
     assert tie([]).tied.shape == (0,)
@@ -175,6 +185,11 @@ def test_by_hand():
         "a kite that is no bird leaves all birds to 'bird'"
     )
     assert set(ties[5].concepts) >= {*one("dog").concepts, *one("cat").concepts}
+
+
+def test_by_hand_with_a_text():
+    assert one("tv", overrides={"tv": "television"}).names == ("television",)
+    assert one("tv", overrides={"tv": ""}).how == "untied by hand"
 
 
 def test_overrides_that_do_not_exist_are_all_reported_with_the_nearest():

@@ -121,7 +121,7 @@ def tie(categories: Sequence[str], overrides: Mapping[str, Sequence[str]] | None
     Args:
         categories: their names.
         overrides: category -> concepts by hand, as names of concepts, names of nodes above them (all their senses)
-            or WordNet ids; an empty list unties the category.
+            or WordNet ids; an empty list unties the category, a text is a list of one.
 
     Raises:
         ConfigError: an override of a category or to a concept that does not exist.
@@ -232,7 +232,8 @@ def _by_hand(
         if name not in categories
     ]
     ties = {}
-    for name, values in overrides.items():
+    for name, given in overrides.items():
+        values = [given] if isinstance(given, str) and given else list(given)
         nodes: dict[str, None] = {}
         for value in values:
             found = _named(table, value)

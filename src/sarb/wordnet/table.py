@@ -62,7 +62,7 @@ class WordNet:
 
 def join(word: str) -> str:
     """Return a word without spaces, hyphens and underscores."""
-    return "".join(letter for letter in word if letter not in " -_")
+    return word.replace(" ", "").replace("-", "").replace("_", "")
 
 
 @cache
