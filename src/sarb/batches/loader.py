@@ -1,4 +1,4 @@
-"""Batches: from images on disk, or from the cached activations of a frozen trunk."""
+"""Load batches from image files or from cached activations of the frozen trunk."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from sarb.batches.prefetch import Ahead, cores
 from sarb.data.images import MOST_UNREADABLE, decode
 from sarb.errors import ImageError
 
-Key = tuple[int, int]  # (epoch, image index): with the seed, all that an augmentation depends on
+Key = tuple[int, int]  # (epoch, image index); with the seed, it determines the augmentation
 
 
 @dataclass(frozen=True)
 class Batch:
-    """One step's worth of data.
+    """The data of one training step.
 
     Attributes:
         images: (B, 3, S, S), or the frozen trunk's activations (B, c, h, w) when ``frozen``.
         labels: (B, C) in {-1, 0, +1}.
-        index: (B,) position of each image in the data set, for methods that remember something per image.
-        views: further views of the same images, for methods that ask for them.
-        frozen: whether ``images`` come from a feature cache.
-        failures: (index, reason) of images that could not be read and are missing from the batch.
+        index: (B,) position of each image in the data set, for methods that keep something per image.
+        views: further views of the same images, for methods that need them.
+        frozen: whether ``images`` come from the feature cache.
+        failures: (index, reason) of unreadable images, which are missing from the batch.
     """
 
     images: Tensor
@@ -53,18 +53,16 @@ class Batch:
 
 
 def check_readable(reasons: Sequence[str], total: int) -> None:
-    """Raise when more than ``MOST_UNREADABLE`` of ``total`` images could not be read; ``reasons`` has one
-    line each.
-    """
+    """Raise if more than ``MOST_UNREADABLE`` of ``total`` images are unreadable (one reason per image)."""
     if reasons and len(reasons) / total > MOST_UNREADABLE:
         raise ImageError(
-            f"at least {len(reasons):,} of {total:,} images cannot be read, and more than {MOST_UNREADABLE:.0%} stop a "
-            "run ('sarb data check SRC' lists them all):\n  " + "\n  ".join(reasons[:5])
+            f"at least {len(reasons):,} of {total:,} images cannot be read; a run stops at more than "
+            f"{MOST_UNREADABLE:.0%} ('sarb data check SRC' lists them all):\n  " + "\n  ".join(reasons[:5])
         )
 
 
 class Source(Protocol):
-    """Anything that gives whole batches by (epoch, index) keys."""
+    """Anything that returns whole batches for (epoch, index) keys."""
 
     def __getitem__(self, keys: Sequence[Key]) -> Batch:
         """Return the batch of these images."""
@@ -77,11 +75,11 @@ class Pictures(TorchDataset[Batch]):
     """Batches decoded from files.
 
     Args:
-        sources: N files (or anything else that :func:`sarb.data.images.decode` takes).
+        sources: N files (or anything else that :func:`sarb.data.images.decode` accepts).
         labels: (N, C) in {-1, 0, +1}.
-        transforms: one per view, called as ``transform(image, rng)``; the generator follows from seed,
-            epoch, index.
-        seed: of the augmentation.
+        transforms: one per view, called as ``transform(image, rng)``; the generator depends on seed, epoch
+            and index.
+        seed: seed of the augmentation.
     """
 
     def __init__(
@@ -95,7 +93,8 @@ class Pictures(TorchDataset[Batch]):
         self.labels = labels
         self.transforms = tuple(transforms)
         self.seed = seed
-        # What one view needs, all of them get; a transform that does not say needs the whole image.
+        # All views share one decoded image: decode at the largest size that any of them needs; a transform
+        # without ``least`` needs the full size.
         least = [getattr(transform, "least", None) for transform in transforms]
         self._least: int | None = None if None in least else max(filter(None, least))
 
@@ -103,7 +102,7 @@ class Pictures(TorchDataset[Batch]):
         return len(self.sources)
 
     def views(self, key: Key) -> list[NDArray[np.float32]] | str:
-        """Return the views of one image, or why it cannot be read."""
+        """Return the views of one image, or the reason why it cannot be read."""
         epoch, index = key
         random = np.random.default_rng([self.seed, epoch, index])
         try:
@@ -113,7 +112,7 @@ class Pictures(TorchDataset[Batch]):
             return str(error)
 
     def join(self, keys: Sequence[Key], views: Sequence[list[NDArray[np.float32]] | str]) -> Batch:
-        """Return the batch of these images, given their views; unreadable ones are left out and listed."""
+        """Build the batch of these images from their views; unreadable ones are left out and listed."""
         readable = [
             (index, view) for (_, index), view in zip(keys, views, strict=True) if not isinstance(view, str)
         ]
@@ -138,9 +137,7 @@ class Pictures(TorchDataset[Batch]):
         return self.join(keys, [self.views(key) for key in keys])
 
     def threads(self) -> int:
-        """How many threads may read at once: a picture or an open file that is given twice allows only
-        one.
-        """
+        """Number of decoding threads: only one if a source is an image or open file, which may be shared."""
         source_types = set(map(type, self.sources))
         return cores() if all(issubclass(one, str | Path) for one in source_types) else 1
 
@@ -149,11 +146,11 @@ class CachedMaps(TorchDataset[Batch]):
     """Batches from cached activations (N, c, h, w); one view per image, mirrored at random on request.
 
     Args:
-        activations: of all images of a data set, in fp16.
-        labels: (n, C) of the images used here.
-        rows: (n,) their rows in ``activations``; all of them when left out.
-        flip_seed: mirror every second map at random, by seed, epoch and index; None never does.
-        unreadable: row of ``activations`` -> why it holds nothing.
+        activations: activations of all images of a data set, in fp16.
+        labels: (n, C) labels of the images used here.
+        rows: (n,) their rows in ``activations``; None uses all of them.
+        flip_seed: mirror each map with probability 1/2, by seed, epoch and index; None never mirrors.
+        unreadable: row of ``activations`` -> reason why it is empty.
     """
 
     def __init__(
@@ -194,24 +191,22 @@ class CachedMaps(TorchDataset[Batch]):
         maps = np.empty((len(index), *self.views[0].shape[1:]), np.float16)
         for target, view, row, mirror in zip(maps, chosen, self.rows[index], mirrored, strict=True):
             target[...] = self.views[view][row, ..., ::-1] if mirror else self.views[view][row]
-        # Torch for the conversion only: it is much faster there, but each of its operations waits for all
-        # its threads.
+        # Only the conversion uses torch: it is much faster there, but each operation waits for all threads.
         images = torch.from_numpy(maps).float()
         labels = torch.from_numpy(self.labels[index])
         return Batch(images, labels, torch.from_numpy(index), frozen=True, failures=failures)
 
 
 class CachedViews(CachedMaps):
-    """Batches from V cached augmented views, each (n, c, h, w); in any V epochs an image shows each of them
-    once.
+    """Batches from V cached augmented views, each (n, c, h, w); V epochs show each view of an image once.
 
-    Image i shows view π_i(e mod V) in epoch e, where π_i is a random permutation that follows from the seed.
+    Image i shows view π_i(e mod V) in epoch e, where π_i is a random permutation given by the seed.
 
     Args:
         views: activations of the images used here, one array per view.
-        labels: (n, C) of the images.
-        seed: of the permutations.
-        unreadable: row -> why a view of this image holds nothing; it is left out of all.
+        labels: (n, C) labels of the images.
+        seed: seed of the permutations.
+        unreadable: row -> reason why a view of this image is empty; the image is left out of all views.
     """
 
     def __init__(
@@ -223,8 +218,8 @@ class CachedViews(CachedMaps):
     ) -> None:
         super().__init__(views[0], labels, unreadable=unreadable)
         self.views = [np.asarray(view) for view in views]
-        # Four numbers, the last not 0: no order of images (seed, epoch) and no crop (seed, view, index)
-        # draws the same.
+        # Four numbers, the last not 0: different from the generators of the image order (seed, epoch) and of
+        # the crops (seed, view, index).
         draws = np.random.default_rng([seed, 0, 0, 1]).random((len(labels), len(views)))
         self.order: NDArray[np.int64] = draws.argsort(axis=1)
 
@@ -233,9 +228,7 @@ class CachedViews(CachedMaps):
 
 
 class Batches(Sampler[list[Key]]):
-    """Lists of keys: one epoch in seeded random order (or in order), shared out over processes; none is
-    dropped.
-    """
+    """Lists of keys for one epoch, shuffled by seed or in order, split over processes; none is dropped."""
 
     def __init__(
         self,
@@ -263,8 +256,7 @@ class Batches(Sampler[list[Key]]):
             order = np.random.default_rng([self.shuffle_seed, self.epoch]).permutation(self.size)
         step = self.batch_size * self.world
         for start in range(0, self.size, step):
-            # every process needs its share in every step: a short last step wraps round to the start of the
-            # order
+            # every process needs images in every step, so a short last step wraps around to the start
             chunk = order[start : start + step]
             if self.world > 1:
                 chunk = np.resize(np.concatenate([chunk, order]), -(-len(chunk) // self.world) * self.world)
@@ -282,17 +274,15 @@ class Loader(Protocol):
 
 
 def make_loader(source: Source, batches: Batches, workers: int = 0) -> Loader:
-    """Batches of a source: images are decoded ahead by threads of this process, or by so many worker
-    processes.
+    """Return the batches of a source, decoded ahead by threads of this process or by worker processes.
 
-    The batches are the same either way. Worker processes use one thread each (torch sees to it), so they do
-    not fight over cores. A gather from a memory map gains nothing from being sent between processes and is
-    done on the spot.
+    The batches are the same either way. Torch gives each worker process one thread, so they do not compete
+    for cores. Cached activations are read in this process: sending them between processes gains nothing.
     """
     if isinstance(source, Pictures) and not workers:
         return Ahead(source.views, source.join, batches, source.threads())
-    # A generator of its own: a DataLoader draws from the global one otherwise, and whether a cache had to be
-    # built would change the run.
+    # Its own generator: a DataLoader would draw from the global one, and then building a cache would change
+    # the run.
     options: dict[str, Any] = {
         "num_workers": 0 if isinstance(source, CachedMaps) else workers,
         "pin_memory": torch.cuda.is_available(),

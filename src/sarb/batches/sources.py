@@ -1,6 +1,4 @@
-"""Where the batches of a run come from: which images train, which validate, from files or from the feature
-cache.
-"""
+"""Where a run's batches come from: training and validation images, from files or the feature cache."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ from sarb.settings import Settings
 
 @dataclass(frozen=True)
 class Split:
-    """Images to train on and images to validate on, as data sets and as rows of the whole."""
+    """Training and validation images, as data sets and as rows of the whole."""
 
     whole: Dataset
     train: Dataset
@@ -38,9 +36,7 @@ class Split:
 
     @classmethod
     def of(cls, whole: Dataset, valid: float | Dataset | None, seed: int) -> Split:
-        """Split off a share of the images; labels were hidden before, so validation labels stay hidden
-        too.
-        """
+        """Split off a share of the images; labels are already hidden, also those of validation images."""
         everything = np.arange(len(whole))
         if isinstance(valid, Dataset):
             return cls(whole, whole, valid, everything, everything[:0])
@@ -54,12 +50,12 @@ class Split:
 
 
 class Skipped:
-    """The images a run could not read: left out, counted, listed; more than 1 % of a data set stop it.
+    """Images a run could not read: left out, counted and listed; more than 1 % of a data set is an error.
 
     Args:
-        split: which images train and which validate. Those split off count with the training images they
-            come from.
-        talk: says each once.
+        split: training and validation images. Validation images split off from the training images count
+            together with them.
+        talk: reports each image once.
     """
 
     def __init__(self, split: Split, talk: Progress) -> None:
@@ -68,14 +64,14 @@ class Skipped:
         self.found: dict[tuple[str, str], str] = {}  # (part, file name) -> reason
 
     def add(self, part: str, failures: Sequence[tuple[int, str]]) -> None:
-        """Note (index, reason) of images of the part ``"train"`` or ``"valid"``."""
+        """Add (index, reason) of images of the part ``"train"`` or ``"valid"``."""
         if not failures:
             return
         names = {"train": self.split.train, "valid": self.split.valid}[part].labels.paths
         self.merge({"file_name": names[index], "reason": reason, "split": part} for index, reason in failures)
 
     def merge(self, rows: Iterable[dict[str, str]]) -> None:
-        """Note what another process, or the run before it was interrupted, has found."""
+        """Add images found by another process, or before the run was interrupted."""
         for row in rows:
             key = row["split"], row["file_name"]
             if key not in self.found:
@@ -88,26 +84,24 @@ class Skipped:
             )
 
     def rows(self) -> list[dict[str, str]]:
-        """Rows of ``errors.csv``, in an order that does not depend on when they were found."""
+        """Rows of ``errors.csv``, sorted."""
         return [
             {"file_name": name, "reason": reason, "split": part}
             for (part, name), reason in sorted(self.found.items())
         ]
 
     def readable(self, part: str, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Note what is missing from batches, and leave those out of which nothing is left."""
+        """Add the unreadable images of batches, and skip batches that are empty."""
         for batch in batches:
             self.add(part, batch.failures)
             if len(batch.index):
                 yield batch
 
     def figures(self) -> dict[str, int]:
-        """Numbers of an epoch for ``log.csv``: known labels that could be learned from, and images skipped
-        so far.
-        """
+        """Numbers for ``log.csv``: known labels of readable images, and images skipped so far."""
         from accelerate.utils import gather_object
 
-        self.merge(gather_object(self.rows()))  # each process has read its share of the images
+        self.merge(gather_object(self.rows()))  # each process reads a part of the images
         return {"known": int(np.count_nonzero(self.used().values)), "skipped": len(self.found)}
 
     def used(self) -> LabelMatrix:
@@ -120,9 +114,8 @@ class Skipped:
 class Sources:
     """Batches for training (augmented), for a plain pass over the training images, and for validation.
 
-    ``cached`` tells whether they come from the feature cache, ``views`` how many augmented views of each
-    training image it holds (0: training uses the plain one), ``size`` the bytes of all its files that this
-    run reads.
+    ``cached``: whether they come from the feature cache. ``views``: augmented views per training image in the
+    cache (0: training uses the plain view). ``size``: bytes of all cache files that this run reads.
     """
 
     train: Source
@@ -146,7 +139,7 @@ class Sources:
         device: torch.device,
         talk: Progress,
     ) -> Sources:
-        """Take the feature cache where it can serve, else the files."""
+        """Use the feature cache if possible, else the files."""
         backbone = model.network.backbone
         plain = model.transform
         if use_cache(settings, method, device, backbone):
@@ -165,11 +158,11 @@ class Sources:
     def _cached(
         cls, split: Split, model: Model, settings: Settings, device: torch.device, talk: Progress
     ) -> Sources:
-        """The plain view of all images, and the augmented ones of those that train."""
+        """The plain view of all images, and the augmented views of the training images."""
         backbone = model.network.backbone
         own = bool(len(split.valid) and not len(split.held))
         augment = TrainTransform(settings.image_size, backbone.mean, backbone.std)
-        # The plain view of the whole set, so that another split needs no other cache.
+        # The plain view of the whole set, so that another split can use the same cache.
         wanted = [
             View(dataset, model.transform) for dataset in [split.whole, *([split.valid] if own else [])]
         ]
@@ -202,16 +195,15 @@ def _views(stored: Sequence[Features], dataset: Dataset, seed: int) -> CachedVie
 
 
 def use_cache(settings: Settings, method: Method, device: torch.device, backbone: Backbone) -> bool:
-    """Cache when asked, or on a CPU when it is possible; refuse where it cannot serve."""
+    """Use the cache if requested, or on a CPU if possible; raise if it is requested but impossible."""
     views = settings.cache_views
     reason = ""
     if views and settings.cache is False:
-        problem = (
-            f"cache_views={views} needs the feature cache, "
-            "which cache=False (--no-cache) turns off: leave out one"
-        )
         raise ConfigError(
-            [f"{problem} of the two. Without the cache, --augment makes new crops and flips in each epoch"]
+            [
+                f"cache_views={views} needs the feature cache, which cache=False (--no-cache) turns off: "
+                "drop one of them. Without the cache, --augment makes new crops and flips each epoch"
+            ]
         )
     if not method.cacheable or method.views != ("train",):
         reason = f"method '{settings.method}' mixes pixels or needs several views of an image"
@@ -223,7 +215,7 @@ def use_cache(settings: Settings, method: Method, device: torch.device, backbone
         )
     if views and reason:
         raise ConfigError(
-            [f"--cache-views {views}: {reason}. Leave it out; --augment makes crops and flips live"]
+            [f"--cache-views {views}: {reason}. Drop it; --augment makes crops and flips on the fly"]
         )
     if settings.cache and reason:
         raise ConfigError([f"the feature cache cannot be used: {reason}"])
