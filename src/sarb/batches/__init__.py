@@ -1,8 +1,8 @@
-"""Images into batches: which ones, in what order, from files or from the cache.
+"""Batches: which images, in which order, from files or from the feature cache.
 
 sources       which images train and which validate, from files or from the cache
 loader        batches in a seeded order, decoded in threads or processes
-prefetch      decode the next images while the current ones are in use
-features      what the frozen backbone makes of each image, computed once
-cache_files   the files of that cache: named by what they depend on, checked, cleaned up
+prefetch      decode the next batch while this one is used
+features      the feature cache: activations of the frozen backbone, computed once per image
+cache_files   the files of that cache: checksums, locks, moving finished files into place
 """

@@ -24,7 +24,7 @@ def over(shares: Sequence[float]) -> str:
     if tuple(shares) == published.ALL_NINE:
         return "Averages are over all nine proportions of known labels."
     if len(shares) == 1:
-        return f"Only one of the nine proportions was run ({percent(shares[0])}), so there is no average."
+        return f"Only one of the nine proportions was run, so averages are for {percent(shares[0])} alone."
     run = ", ".join(map(percent, shares))
     return f"Averages are over the {len(shares)} proportions that were run ({run}), not all nine."
 
