@@ -191,19 +191,30 @@ def found_by(call, function):
         yield from ((one, other) for one in texts(kinds) for other in texts(levels))
 
 
-def assigned(function, *nodes):
-    """Return what the statements that assign to one of these names assign to all of them."""
-    found = []
-    for statement in ast.walk(function):
-        target, value = (
-            (statement.targets[0], statement.value) if isinstance(statement, ast.Assign) else (None, None)
-        )
-        several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-        pairs = zip(target.elts, value.elts, strict=True) if several else [(target, value)]
-        values = {getattr(name, "id", ""): given for name, given in pairs if name is not None}
-        if any(isinstance(node, ast.Name) and node.id in values for node in nodes):
-            found.append([values.get(getattr(node, "id", ""), node) for node in nodes])
-    return found
+def assigned(function, kind, level):
+    """Return [kind, level] of each block of statements that assigns a value to one of these names."""
+    pairs = []
+    for block in statement_blocks(function):
+        values = {
+            target.id: statement.value
+            for statement in block
+            if isinstance(statement, ast.Assign)
+            for target in statement.targets
+            if isinstance(target, ast.Name)
+        }
+        chosen = [values.get(getattr(node, "id", ""), node) for node in (kind, level)]
+        if chosen != [kind, level]:
+            pairs.append(chosen)
+    return pairs
+
+
+def statement_blocks(function):
+    """Yield every list of statements in a function: its body, and those of its loops and branches."""
+    for node in ast.walk(function):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield block
 
 
 def texts(node):
