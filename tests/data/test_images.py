@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sarb.data import images
+from sarb.data import decoding, images
 from sarb.data.images import EvalTransform, TrainTransform, decode, find_images
 from sarb.errors import ImageError
 from tests.documentation.tools import ROOT, blocks
@@ -175,7 +175,7 @@ def test_grey_and_inks_may_be_drafted(mode):
 
 
 def test_the_limit_is_that_of_the_size_in_the_file(monkeypatch):
-    monkeypatch.setattr(images, "MAX_PIXELS", 800 * 640 - 1)
+    monkeypatch.setattr(decoding, "MAX_PIXELS", 800 * 640 - 1)
     with pytest.raises(ImageError, match="800 × 640 pixels"):
         decode(encoded(picture(800, 640), "JPEG"), draft=10)
 
@@ -381,7 +381,7 @@ def test_large_photographs_leave_the_filters_of_others_alone(monkeypatch):
 
 
 def test_the_limit_holds_for_every_source(monkeypatch, tmp_path):
-    monkeypatch.setattr(images, "MAX_PIXELS", 5)
+    monkeypatch.setattr(decoding, "MAX_PIXELS", 5)
     Image.fromarray(PIXELS).save(tmp_path / "a.png")
     for source in (tmp_path / "a.png", (tmp_path / "a.png").read_bytes(), Image.open(tmp_path / "a.png")):
         assert_one_line(source, "3 × 2 pixels, more than 5 are refused")

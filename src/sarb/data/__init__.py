@@ -4,8 +4,9 @@ loading       ``load``: which reader for which source, options from text
 detect        which reader a path needs
 dataset       ``Dataset`` (labels, and where the images are) and ``Data`` (train, test, valid)
 assemble      the end of every reader: repeated images, image folders, splits
-images        decode and orient; crop, resize, normalise (Pillow and NumPy only)
-transforms    random crops and flips for training
+images        find image files; decoding and transforms in one import
+decoding      any image as upright RGB (Pillow and NumPy only)
+transforms    crop, resize, normalise; random crops and flips for training
 words         word vectors of category names
 readers/      one file per format
 parse/        CSV, JSON and XML with line numbers; cells to label codes

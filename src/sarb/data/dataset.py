@@ -49,7 +49,7 @@ class Dataset:
         return len(self.labels)
 
     def __getitem__(self, index: int) -> tuple[Image, NDArray[np.int8]]:
-        from sarb.data.images import decode
+        from sarb.data.decoding import decode  # keeps Pillow out of `load`
 
         return decode(self.root / self.labels.paths[index]), self.labels.values[index]
 

@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from sarb.data.decoding import decode
+
 IMAGENET_MEAN = (123.675, 116.28, 103.53)
 IMAGENET_STD = (58.395, 57.12, 57.375)
 LITE_MEAN = (127.0, 127.0, 127.0)
 LITE_STD = (128.0, 128.0, 128.0)
 
 Triple = tuple[float, float, float]
+#: left, top, right, bottom in pixels
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -34,15 +38,13 @@ class _Transform:
         """Return the arguments, ready for JSON: ``EvalTransform(**config)`` is the same transform."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(self).items()}
 
-    def _apply(self, image: Image.Image, box: tuple[float, ...] | None, mirror: bool) -> NDArray[np.float32]:
+    def _apply(self, image: Image.Image, box: Box | None, mirror: bool) -> NDArray[np.float32]:
         """Resize ``box`` of the image to a square, bicubic, and return float32 (3, S, S), (x - mean) /
         std.
         """
         if image.mode != "RGB":
-            from sarb.data.images import decode
-
             image = decode(image)
-        small = image.resize((self.size, self.size), Image.Resampling.BICUBIC, box=box)  # type: ignore[arg-type]
+        small = image.resize((self.size, self.size), Image.Resampling.BICUBIC, box=box)
         result = np.empty((3, self.size, self.size), np.float32)
         # Plane by plane: reading every third byte of (S, S, 3) takes 2 to 8 times as long.
         for channel, plane in enumerate(small.split()):
@@ -110,7 +112,7 @@ class TrainTransform(_Transform):
         """
         return math.ceil(self.draft * self.size / min(self.crops)) or None
 
-    def box(self, width: int, height: int, rng: np.random.Generator) -> tuple[float, float, float, float]:
+    def box(self, width: int, height: int, rng: np.random.Generator) -> Box:
         """Draw (left, top, right, bottom) in pixels of an image of this size: one draw each for side, left,
         top.
         """
@@ -120,7 +122,9 @@ class TrainTransform(_Transform):
         top = int(rng.integers(whole - side + 1))
         across = width / whole
         down = height / whole
-        return left * across, top * down, min((left + side) * across, width), min((top + side) * down, height)
+        right = min((left + side) * across, width)
+        bottom = min((top + side) * down, height)
+        return left * across, top * down, right, bottom
 
     def __call__(self, image: Image.Image, rng: np.random.Generator) -> NDArray[np.float32]:
         """Return float32 (3, S, S), contiguous; always draws four numbers, so that options do not shift the
