@@ -4,10 +4,12 @@ pictures.
 
 import sarb
 from sarb.data.check.stats import stats
+from sarb.report.data_page import render
+from sarb.workflows.statistics import save_stats
 
 data = sarb.load("demo", train=64, test=32, size=64).hide(known=0.2, seed=0)
 found = stats(data)
-print(found)
+print(render(found))
 
 train = found.splits[0]
 print(f"{100 * train.known_share:.0f} % of the labels of {train.images} training images are known")
@@ -15,4 +17,4 @@ print(
     f"an image has {train.mean_positives:.2f} known positives, an estimated {train.estimated_positives:.2f} in all"
 )
 found.save("runs/example-stats/stats.json")
-print(found.save("runs/example-stats/stats.html", samples=12, seed=0))
+print(save_stats(found, "runs/example-stats/stats.html", samples=12, seed=0))

@@ -59,12 +59,14 @@ def stats(
 ) -> None:
     """Count labels: per category, per image, together; as a table, JSON or a page with plots and samples."""
     from sarb.data import load
-    from sarb.data.check.stats import stats as describe
+    from sarb.data.check.stats import stats as count_labels
+    from sarb.report.data_page import render
+    from sarb.workflows.statistics import save_stats
 
-    found = describe(load(source, **pairs(option)))
-    typer.echo(found.to_json().rstrip() if as_json else str(found))
+    statistics = count_labels(load(source, **pairs(option)))
+    typer.echo(statistics.to_json().rstrip() if as_json else render(statistics))
     if html is not None:
-        found.save(html, samples=samples, seed=seed, images=images)
+        save_stats(statistics, html, samples=samples, seed=seed, images=images)
         typer.echo(f"page: {html}", err=True)
 
 

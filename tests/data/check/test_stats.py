@@ -14,6 +14,8 @@ from sarb.data.check.stats import stats
 from sarb.data.dataset import Data, Dataset
 from sarb.errors import DataError
 from sarb.labels import LabelMatrix
+from sarb.report.data_page import render
+from sarb.workflows.statistics import save_stats
 
 CATEGORIES = ["cat", "dog", "car", "kite"]
 TRAIN = [[1, 1, -1, 0], [1, 0, -1, 0], [1, 1, 1, 0], [0, 0, 0, 0], [-1, 1, -1, 0]]
@@ -111,13 +113,14 @@ def test_only_frequent_categories_are_paired(monkeypatch):
     monkeypatch.setattr(module, "PAIRED_CATEGORIES", 2)
     found = stats(make(TRAIN))
     assert found.together.order.tolist() == [0, 1] and found.together.both.tolist() == [[3, 2], [2, 3]]
-    assert "pairs were counted among the 2 most frequent of 4 categories" in str(found)
+    assert "pairs were counted among the 2 most frequent of 4 categories" in render(found)
     assert json.loads(found.to_json())["cooccurrence"]["categories_counted"] == 2
 
 
 def test_json_holds_everything(found, tmp_path):
     stored = json.loads(found.save(tmp_path / "new" / "stats.json").read_text(encoding="utf-8"))
     assert stored == json.loads(found.to_json())
+    assert save_stats(found, tmp_path / "s.json").read_text(encoding="utf-8") == found.to_json()
     train = stored["splits"]["train"]
     assert train["known_positives_per_image"] == {
         "mean": 1.4,
@@ -140,7 +143,7 @@ def test_json_holds_everything(found, tmp_path):
 
 
 def test_text(found):
-    lines = str(found).splitlines()
+    lines = render(found).splitlines()
     assert lines[0] == "hand made: 4 categories"
     assert "known labels                       55.0 %  100.0 %" in lines
     assert "all positives per image, estimate    2.00     1.00" in lines
@@ -155,7 +158,7 @@ def test_text(found):
 def test_text_of_many_categories_fits_eighty_columns():
     names = [f"日本語のとても長い名前 {index} {'x' * 60}" for index in range(99)] + ["\x1b[31mred\nline"]
     values = np.ones((1200, 100), int)
-    text = str(stats(make(values, values, values, names)))
+    text = render(stats(make(values, values, values, names)))
     tables = text[: text.index("\n- ")].splitlines()
     assert max(map(cell_len, tables)) == 80
     assert "… 76 more …" in text and "\x1b" not in text and "�[31mred line" in text
@@ -172,8 +175,8 @@ def test_text_of_many_categories_fits_eighty_columns():
 )
 def test_little_data(train, sentence, tmp_path):
     found = stats(make(train))
-    assert f"- {sentence}" in str(found) and "- test holds no image" in str(found)
-    assert found.pairs == [] and "nan" not in str(found).lower() + found.to_json().lower()
+    assert f"- {sentence}" in render(found) and "- test holds no image" in render(found)
+    assert found.pairs == [] and "nan" not in render(found).lower() + found.to_json().lower()
     json.loads(found.save(tmp_path / "stats.json").read_text(encoding="utf-8"))
 
 
@@ -196,7 +199,9 @@ def test_splits_with_other_categories_are_refused():
 
 def test_another_suffix_is_refused(found, tmp_path):
     with pytest.raises(DataError, match=r"written as \.html or \.json"):
-        found.save(tmp_path / "stats.txt")
+        save_stats(found, tmp_path / "stats.txt")
+    with pytest.raises(DataError, match=r"saved as \.json"):
+        found.save(tmp_path / "stats.html")
     assert not list(tmp_path.iterdir())
 
 

@@ -24,8 +24,9 @@ CHUNK = 1 << 24
 #: pairs are counted among this many categories, the most frequent ones: a full table of 10,000 would need
 #: gigabytes
 PAIRED_CATEGORIES = 2000
-#: pairs that are kept, and bins of the known share of an image
+#: pairs that are kept
 PAIRS = 50
+#: bins of the known share of an image
 BINS = 10
 
 
@@ -70,7 +71,8 @@ class SplitStats:
         images, categories = labels.shape
         present = np.zeros(categories, np.int64)
         known = np.zeros(categories, np.int64)
-        by_positives, by_known = (np.zeros(categories + 1, np.int64) for _ in range(2))
+        by_positives = np.zeros(categories + 1, np.int64)
+        by_known = np.zeros(categories + 1, np.int64)
         step = max(1, CHUNK // max(1, categories))
         for start in range(0, images, step):
             part = labels.values[start : start + step]
@@ -145,8 +147,8 @@ class SplitStats:
         last).
         """
         categories = len(self.present)
-        place = np.minimum(BINS * np.arange(categories + 1) // max(1, categories), BINS - 1)
-        return np.bincount(place, self.by_known, minlength=BINS).astype(np.int64)
+        bins = np.minimum(BINS * np.arange(categories + 1) // max(1, categories), BINS - 1)
+        return np.bincount(bins, self.by_known, minlength=BINS).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -185,19 +187,19 @@ class Together:
         order = np.argsort(-split.present, kind="stable")[:PAIRED_CATEGORIES]
         values = np.ascontiguousarray(labels.values[:, order])
         shown = np.asfortranarray(values == PRESENT)
-        both, given = (np.zeros((len(order), len(order)), np.int64) for _ in range(2))
-        for place in range(len(order)):
-            images = values[shown[:, place]]
-            both[place] = np.count_nonzero(images == PRESENT, axis=0)
-            given[place] = np.count_nonzero(images, axis=0)
+        both = np.zeros((len(order), len(order)), np.int64)
+        given = np.zeros_like(both)
+        for rank in range(len(order)):
+            images = values[shown[:, rank]]
+            both[rank] = np.count_nonzero(images == PRESENT, axis=0)
+            given[rank] = np.count_nonzero(images, axis=0)
         return cls(split.name, order, both, given)
 
     def graph(self, count: int | None = None) -> NDArray[np.float64]:
         """P(column | row) of the ``count`` most frequent, as :meth:`LabelMatrix.cooccurrence` defines it."""
         both = self.both[:count, :count]
         given = self.given[:count, :count]
-        graph = np.eye(len(both))
-        return np.divide(both, given, out=graph, where=given > 0)
+        return np.divide(both, given, out=np.eye(len(both)), where=given > 0)
 
     def strongest(self, count: int) -> list[tuple[int, int]]:
         """Pairs of places, surest first: by the lower end of Wilson's 95 % interval, so that 1 of 1 does not
@@ -237,40 +239,45 @@ class Stats:
         """The surest pairs, see :meth:`Together.strongest`."""
         pairs = []
         rate = self.main.rate
-        for places in self.together.strongest(PAIRS):
-            given, other = self.together.order[list(places)]
-            both = int(self.together.both[places])
-            support = int(self.together.given[places])
-            names = self.categories[given], self.categories[other]
-            pairs.append(Pair(*names, both / support, both, support, float(rate[other])))
+        for ranks in self.together.strongest(PAIRS):
+            given, other = self.together.order[list(ranks)]
+            both = int(self.together.both[ranks])
+            support = int(self.together.given[ranks])
+            pairs.append(
+                Pair(
+                    given=self.categories[given],
+                    other=self.categories[other],
+                    probability=both / support,
+                    both=both,
+                    support=support,
+                    overall=float(rate[other]),
+                )
+            )
         return pairs
 
     def missing(self, split: SplitStats, counts: Counts) -> list[str]:
         """Names of the categories of a split that have none of ``counts``; none for a split without
         images.
         """
-        return [self.categories[index] for index in np.flatnonzero(counts == 0)] if split.images else []
-
-    def __str__(self) -> str:
-        from sarb.report.data_page import render
-
-        return render(self)
+        if not split.images:
+            return []
+        return [self.categories[index] for index in np.flatnonzero(counts == 0)]
 
     def to_json(self) -> str:
         """Return every number as JSON; what is undefined is ``null``."""
         content = {
             "name": self.name,
             "categories": list(self.categories),
-            "splits": {split.name: self._split(split) for split in self.splits},
+            "splits": {split.name: self._split_content(split) for split in self.splits},
             "cooccurrence": {
                 "split": self.together.split,
                 "categories_counted": len(self.together.order),
                 "pairs": [asdict(pair) for pair in self.pairs],
             },
         }
-        return _writable(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
+        return writable(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
 
-    def _split(self, split: SplitStats) -> dict[str, Any]:
+    def _split_content(self, split: SplitStats) -> dict[str, Any]:
         counts = zip(self.categories, split.present.tolist(), split.absent.tolist(), strict=True)
         return {
             "images": split.images,
@@ -300,23 +307,13 @@ class Stats:
             ],
         }
 
-    def save(self, path: str | Path, *, samples: int = 24, seed: int = 0, images: bool = True) -> Path:
-        """Write ``.json``, or ``.html``: a page with ``samples`` seeded random images (none with
-        ``images=False``).
-        """
-        from sarb.report.data_page import data_page
-
+    def save(self, path: str | Path) -> Path:
+        """Write the JSON; :func:`sarb.workflows.statistics.save_stats` writes a page as well."""
         path = Path(path)
-        if path.suffix.lower() == ".json":
-            text = self.to_json()
-        elif path.suffix.lower() in (".html", ".htm"):
-            text = data_page(self, samples=samples, seed=seed, images=images)
-        else:
-            raise DataError(
-                f"{path}: statistics are written as .html or .json; end the name with one of these"
-            )
+        if path.suffix.lower() != ".json":
+            raise DataError(f"{path}: statistics are saved as .json; end the name with it")
         with atomic_write(path) as file:
-            file.write(_writable(text))
+            file.write(self.to_json())
         return path
 
 
@@ -324,6 +321,6 @@ def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _writable(text: str) -> str:
+def writable(text: str) -> str:
     """Replace half characters, which a file name in another encoding leaves and UTF-8 cannot spell."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,26 @@
+"""``sarb data stats``: the statistics of a data source as a file, JSON or a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sarb.data.check.stats import Stats, writable
+from sarb.errors import DataError
+from sarb.files import atomic_write
+from sarb.report.data_page import data_page
+
+
+def save_stats(
+    stats: Stats, path: str | Path, *, samples: int = 24, seed: int = 0, images: bool = True
+) -> Path:
+    """Write ``.json``, or ``.html``: a page with ``samples`` seeded random images (none with
+    ``images=False``).
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".json":
+        return stats.save(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise DataError(f"{path}: statistics are written as .html or .json; end the name with one of these")
+    with atomic_write(path) as file:
+        file.write(writable(data_page(stats, samples=samples, seed=seed, images=images)))
+    return path
