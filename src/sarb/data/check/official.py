@@ -37,87 +37,15 @@ class Official:
 #: code that names no data set: that it is train2014 in this order is derived (its sum 241,035 and its first
 #: and rarest values fit). For val2014 no such table was found, so it is not checked.
 _COCO_TRAIN_2014 = (
-    45174,
-    2287,
-    8606,
-    2442,
-    2243,
-    2791,
-    2464,
-    4321,
-    2098,
-    2893,
-    1205,
-    1214,
-    481,
-    3844,
-    2241,
-    2818,
-    3041,
-    2068,
-    1105,
-    1389,
-    1518,
-    668,
-    1324,
-    1798,
-    3924,
-    2749,
-    4861,
-    2667,
-    1631,
-    1511,
-    2209,
-    1170,
-    2986,
-    1625,
-    1804,
-    1884,
-    2511,
-    2343,
-    2368,
-    5968,
-    1771,
-    6518,
-    2537,
-    3097,
-    2493,
-    5028,
-    1618,
-    1171,
-    1645,
-    1216,
-    1340,
-    1186,
-    821,
-    2202,
-    1062,
-    2080,
-    8950,
-    3170,
-    3084,
-    2539,
-    8378,
-    2317,
-    3191,
-    2475,
-    1290,
-    2180,
-    1471,
-    3322,
-    1089,
-    2003,
-    151,
-    3291,
-    1671,
-    3734,
-    3159,
-    2530,
-    673,
-    1510,
-    128,
-    700,
-)
+    45174,  2287,  8606,  2442,  2243,  2791,  2464,  4321,  2098,  2893,
+     1205,  1214,   481,  3844,  2241,  2818,  3041,  2068,  1105,  1389,
+     1518,   668,  1324,  1798,  3924,  2749,  4861,  2667,  1631,  1511,
+     2209,  1170,  2986,  1625,  1804,  1884,  2511,  2343,  2368,  5968,
+     1771,  6518,  2537,  3097,  2493,  5028,  1618,  1171,  1645,  1216,
+     1340,  1186,   821,  2202,  1062,  2080,  8950,  3170,  3084,  2539,
+     8378,  2317,  3191,  2475,  1290,  2180,  1471,  3322,  1089,  2003,
+      151,  3291,  1671,  3734,  3159,  2530,   673,  1510,   128,   700,
+)  # fmt: skip
 
 #: (file, option images) -> numbers. The numbers of annotated images are those of the literature.
 COCO = {
@@ -136,63 +64,15 @@ LVIS = {
 
 #: list -> numbers of VOC 2007. A category counts where at least one of its objects is not marked difficult.
 VOC_2007 = {
-    "trainval": Official(
-        "VOC 2007 trainval",
-        5_011,
-        20,
-        0,
-        (
-            238,
-            243,
-            330,
-            181,
-            244,
-            186,
-            713,
-            337,
-            445,
-            141,
-            200,
-            421,
-            287,
-            245,
-            2008,
-            245,
-            96,
-            229,
-            261,
-            256,
-        ),
-    ),
-    "test": Official(
-        "VOC 2007 test",
-        4_952,
-        20,
-        0,
-        (
-            204,
-            239,
-            282,
-            172,
-            212,
-            174,
-            721,
-            322,
-            417,
-            127,
-            190,
-            418,
-            274,
-            222,
-            2007,
-            224,
-            97,
-            223,
-            259,
-            229,
-        ),
-    ),
-}
+    "trainval": Official("VOC 2007 trainval", 5_011, 20, 0, (
+         238,  243,  330,  181,  244,  186,  713,  337,  445,  141,
+         200,  421,  287,  245, 2008,  245,   96,  229,  261,  256,
+    )),
+    "test": Official("VOC 2007 test", 4_952, 20, 0, (
+         204,  239,  282,  172,  212,  174,  721,  322,  417,  127,
+         190,  418,  274,  222, 2007,  224,   97,  223,  259,  229,
+    )),
+}  # fmt: skip
 
 VISUAL_GENOME = {
     "image_data.json": Official("Visual Genome", 108_077),
@@ -219,21 +99,22 @@ def compare(
     """
     if official is None:
         return
-    differ = [
-        f"{found:,} {what} (documented: {expected:,})"
-        for what, found, expected in (
+    categories = len(labels.categories) if labels is not None else 0
+    differences = [
+        f"{count:,} {things} (documented: {expected:,})"
+        for things, count, expected in (
             ("images", images, official.images),
             ("annotations", annotations, official.annotations),
-            ("categories", len(labels.categories) if labels is not None else 0, official.categories),
+            ("categories", categories, official.categories),
         )
-        if expected and found != expected
+        if expected and count != expected
     ]
-    if labels is not None and len(labels.categories) == len(official.positives):
-        differ += _categories(labels, official)
-    if differ:
+    if labels is not None and categories == len(official.positives):
+        differences += _category_differences(labels, official)
+    if differences:
         problems = Problems(file)
         problems.add(
-            f"is not {official.name} as published: {'; '.join(differ)}. "
+            f"is not {official.name} as published: {'; '.join(differences)}. "
             "Results cannot be compared with published ones",
             kind="official-size",
             level="warning",
@@ -243,13 +124,13 @@ def compare(
         problems.raise_any()
 
 
-def _categories(labels: LabelMatrix, official: Official) -> list[str]:
+def _category_differences(labels: LabelMatrix, official: Official) -> list[str]:
     """Say which categories are shown by another number of images."""
     expected = np.array(official.positives)
-    found = labels.positives
-    wrong = np.flatnonzero(found != expected).tolist()
+    counts = labels.positives
+    wrong = np.flatnonzero(counts != expected).tolist()
     few = ", ".join(
-        f"'{labels.categories[c]}' {found[c]:,} (documented: {expected[c]:,})" for c in wrong[:SHOWN]
+        f"'{labels.categories[c]}' {counts[c]:,} (documented: {expected[c]:,})" for c in wrong[:SHOWN]
     )
     more = f" and {len(wrong) - SHOWN} categories more" if len(wrong) > SHOWN else ""
     return [f"images showing {few}{more}"] if wrong else []

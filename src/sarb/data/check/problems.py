@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -53,10 +53,12 @@ class Finding:
 
     def within(self, file: str) -> str:
         """Return place and message, leaving out the name of the file that was said before."""
-        line = f"line {self.line}" if self.line is not None else ""
-        column = f"column {self.column!r}" if self.column is not None else ""
-        place = ", ".join(part for part in ("" if self.file == file else self.file, line, column) if part)
-        return f"{place}: {self.message}" if place else self.message
+        parts = [self.file] if self.file and self.file != file else []
+        if self.line is not None:
+            parts.append(f"line {self.line}")
+        if self.column is not None:
+            parts.append(f"column {self.column!r}")
+        return f"{', '.join(parts)}: {self.message}" if parts else self.message
 
     def __str__(self) -> str:
         return self.within("")
@@ -92,7 +94,7 @@ class Findings:
 
     def count(self, level: str) -> int:
         """Return how many of a level there are, shown or not."""
-        return sum(times for (found, _), times in self.counts.items() if found == level)
+        return sum(times for (counted, _), times in self.counts.items() if counted == level)
 
     def of(self, level: str) -> list[Finding]:
         """Return the kept findings of a level."""
@@ -131,15 +133,15 @@ def all_at_once(read: Callable[[], T]) -> T:
     """Call a reader and raise everything it found together; inside :func:`gather` just call it."""
     if gathering() is not None:
         return read()
-    with gather(detailed=False) as found:
+    with gather(detailed=False) as findings:
         try:
             result = read()
         except DataError as error:
-            if not found.count("error"):
+            if not findings.count("error"):
                 raise
             for finding in error.findings or [Finding("error", "data", str(error))]:
-                found.add(finding)
-    found.raise_any(next((finding.file for finding in found.shown if finding.level == "error"), ""))
+                findings.add(finding)
+    findings.raise_any(next((error.file for error in findings.of("error")), ""))
     return result
 
 
@@ -147,7 +149,7 @@ class Problems:
     """Faults of one source, collected so that the user sees them all at once."""
 
     def __init__(self, source: str | Path, limit: int | None = None) -> None:
-        gathered = _GATHERED.get()
+        gathered = gathering()
         self.source = str(source)
         self.limit = limit or (LIMIT if gathered is None else gathered.limit)
         self.found = Findings(self.limit)
@@ -173,9 +175,15 @@ class Problems:
         """Note one fault, standing for ``times`` like it; a value with what was expected needs no message."""
         shown = None if value is None else short(value)
         text = message or f"value {shown!r}; expected {expected}"
-        where = self.source if file is None else str(file)
+        path = self.source if file is None else str(file)
         column = short(column) if isinstance(column, str) else column
-        self.found.add(Finding(level, kind, short(text), where, line, column, shown, expected), times)
+        self.found.add(Finding(level, kind, short(text), path, line, column, shown, expected), times)
+
+    def counted(self, items: Sequence[T]) -> Iterator[tuple[T, int]]:
+        """Yield the first items, up to the limit, with their ``times``: the last counts for all left out."""
+        left_out = max(0, len(items) - self.limit)
+        for number, item in enumerate(items[: self.limit], 1):
+            yield item, 1 + left_out if number == self.limit else 1
 
     def raise_any(self) -> None:
         """Raise :class:`DataError` with every error noted so far, or pass on the warnings.
@@ -183,25 +191,26 @@ class Problems:
         Inside :func:`gather` nothing is raised: the reader must be able to go on, with the faulty part left
         out.
         """
-        gathered = _GATHERED.get()
-        found = self.found
+        gathered = gathering()
+        findings = self.found
         self.found = Findings(self.limit)
         if gathered is not None:
-            gathered.merge(found)
-            return
-        found.raise_any(self.source)
+            gathered.merge(findings)
+        else:
+            findings.raise_any(self.source)
 
 
 def short(text: str) -> str:
     """Cut every line to what a person reads; a huge field must not become a huge message."""
     if len(text) <= LONGEST:
         return text
-    return "\n".join(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in text.split("\n"))
+    lines = text.split("\n")
+    return "\n".join(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in lines)
 
 
-def _text(source: str, found: Findings) -> str:
-    errors = found.of("error")
-    count = found.count("error")
+def _text(source: str, findings: Findings) -> str:
+    errors = findings.of("error")
+    count = findings.count("error")
     if count == 1:
         return str(errors[0]) if errors[0].file.startswith(source) else f"{source}: {errors[0]}"
     shown = errors[:LIMIT]
@@ -224,15 +233,15 @@ def fault(
     return DataError(str(finding), [finding])
 
 
-def warn_size(name: str, expected: int, found: int, file: str | Path) -> None:
+def warn_size(name: str, expected: int, images: int, file: str | Path) -> None:
     """Warn when an official set does not have its official number of images, and say which file differs."""
-    if found != expected:
+    if images != expected:
         problems = Problems(file)
         problems.add(
-            f"{name} has {found:,} images, the official set has {expected:,}: results cannot be compared",
+            f"{name} has {images:,} images, the official set has {expected:,}: results cannot be compared",
             kind="official-size",
             level="warning",
-            value=str(found),
+            value=str(images),
             expected=str(expected),
         )
         problems.raise_any()

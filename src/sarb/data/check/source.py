@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sarb.data import load
+from sarb.data.check.entries import Entry, both_lines
 from sarb.data.check.images import check_images
 from sarb.data.check.problems import LEVELS, LIMIT, Finding, Findings, Problems, gather
 from sarb.data.dataset import Data, Dataset
@@ -47,11 +48,14 @@ class Checked:
         return not self.findings.count("error")
 
     def __str__(self) -> str:
-        parts = [self._head()]
+        paragraphs = [self._head()]
         for level in LEVELS:
             for kind in dict.fromkeys(finding.kind for finding in self.findings.of(level)):
-                parts.append(self._group(level, kind))
-        return "\n\n".join([*parts, self._summary(), *([f"next: {self.command}"] if self.ok else [])])
+                paragraphs.append(self._group(level, kind))
+        paragraphs.append(self._summary())
+        if self.ok:
+            paragraphs.append(f"next: {self.command}")
+        return "\n\n".join(paragraphs)
 
     @property
     def command(self) -> str:
@@ -61,22 +65,19 @@ class Checked:
 
     def to_json(self) -> str:
         """Return everything as JSON."""
-        counts = {level: self.findings.count(level) for level in LEVELS}
-        kinds = [
-            {"level": level, "kind": kind, "count": times}
-            for (level, kind), times in self.findings.counts.items()
-        ]
-        images = {name: len(dataset) for name, dataset in self.data.splits.items()} if self.data else {}
-        shown = [asdict(finding) for level in LEVELS for finding in self.findings.of(level)]
+        splits = self.data.splits if self.data else {}
         content = {
             "source": self.source,
             "ok": self.ok,
-            "images": images,
+            "images": {name: len(dataset) for name, dataset in splits.items()},
             "images_opened": self.opened,
             "categories": list(self.data.categories) if self.data else [],
-            "counts": counts,
-            "kinds": kinds,
-            "findings": shown,
+            "counts": {level: self.findings.count(level) for level in LEVELS},
+            "kinds": [
+                {"level": level, "kind": kind, "count": times}
+                for (level, kind), times in self.findings.counts.items()
+            ],
+            "findings": [asdict(finding) for level in LEVELS for finding in self.findings.of(level)],
             "summary": self._summary(),
         }
         return json.dumps(content, indent=2, ensure_ascii=False)
@@ -84,16 +85,15 @@ class Checked:
     def _head(self) -> str:
         if self.data is None:
             return f"{self.source}: could not be read"
-        splits = ", ".join(f"{name} {len(dataset):,}" for name, dataset in self.data.splits.items())
-        known = sum(int(np.count_nonzero(part.labels.values)) for part in self.data.splits.values())
-        size = sum(part.labels.values.size for part in self.data.splits.values())
-        share = (
-            ""
-            if self.data.notes.get("undecoded")
-            else f", {100 * known / max(1, size):.1f} % of the labels known"
-        )
-        images = sum(map(len, self.data.splits.values()))
-        return f"{self.source}: {images:,} images ({splits}), {len(self.data.categories):,} categories{share}"
+        splits = self.data.splits
+        images = sum(map(len, splits.values()))
+        parts = ", ".join(f"{name} {len(dataset):,}" for name, dataset in splits.items())
+        text = f"{self.source}: {images:,} images ({parts}), {len(self.data.categories):,} categories"
+        if self.data.notes.get("undecoded"):
+            return text
+        known = sum(int(np.count_nonzero(dataset.labels.values)) for dataset in splits.values())
+        entries = sum(dataset.labels.values.size for dataset in splits.values())
+        return f"{text}, {100 * known / max(1, entries):.1f} % of the labels known"
 
     def _group(self, level: str, kind: str) -> str:
         shown = [finding for finding in self.findings.of(level) if finding.kind == kind]
@@ -103,10 +103,12 @@ class Checked:
 
     def _summary(self) -> str:
         counts = {level: self.findings.count(level) for level in LEVELS}
-        said = ", ".join(f"{count:,} {level}{'s' * (count != 1)}" for level, count in counts.items() if count)
+        total = ", ".join(
+            f"{count:,} {level}{'s' * (count != 1)}" for level, count in counts.items() if count
+        )
         if not self.ok:
-            return f"{said}: training would be wrong or impossible; mend the errors first"
-        return f"{said or 'nothing found'}: ready to train"
+            return f"{total}: training would be wrong or impossible; mend the errors first"
+        return f"{total or 'nothing found'}: ready to train"
 
 
 def check(
@@ -160,9 +162,8 @@ def _check_labels(data: Data) -> None:
     for split, dataset in data.splits.items():
         labels = dataset.labels
         for word, counts in (("present", labels.positives), ("absent", labels.negatives)):
-            _note_categories(
-                problems, split, word, [labels.categories[i] for i in np.flatnonzero(counts == 0)]
-            )
+            without = [labels.categories[index] for index in np.flatnonzero(counts == 0)]
+            _note_categories(problems, split, word, without)
         _note_unlabelled(problems, split, dataset)
     problems.raise_any()
 
@@ -180,24 +181,22 @@ def _note_categories(problems: Problems, split: str, word: str, names: list[str]
 
 
 def _note_unlabelled(problems: Problems, split: str, dataset: Dataset) -> None:
-    rows = np.flatnonzero(~dataset.labels.known.any(axis=1))
-    for number, row in enumerate(rows[: problems.limit].tolist()):
-        last = number == problems.limit - 1
+    rows = np.flatnonzero(~dataset.labels.known.any(axis=1)).tolist()
+    for row, times in problems.counted(rows):
+        entry = Entry(split, dataset, row)
         problems.add(
-            f"image '{dataset.labels.paths[row]}' ({split}) has no known label",
+            f"image '{entry.name}' ({split}) has no known label",
             kind="image-without-label",
             level="warning",
-            file=dataset.source,
-            line=dataset.line(row),
-            value=dataset.labels.paths[row],
-            times=1 + (len(rows) - problems.limit if last else 0),
+            times=times,
+            **entry.where,
         )
 
 
 def _check_paths(data: Data) -> None:
     """Warn of names that leave the folder of the images: they work here and nowhere else."""
     problems = Problems(data.train.source or data.name)
-    for dataset in data.splits.values():
+    for split, dataset in data.splits.items():
         for row, name in enumerate(dataset.labels.paths):
             suspicious = name[:1] in ("/", "\\", "~") or ".." in name or name[1:2] == ":"
             reason = _leaves(name) if suspicious else ""
@@ -206,10 +205,8 @@ def _check_paths(data: Data) -> None:
                     f"'{name}' {reason}",
                     kind="path-outside-root",
                     level="warning",
-                    file=dataset.source,
-                    line=dataset.line(row),
                     column="file_name",
-                    value=name,
+                    **Entry(split, dataset, row).where,
                 )
     problems.raise_any()
 
@@ -225,25 +222,24 @@ def _leaves(name: str) -> str:
 
 def _check_overlap(data: Data) -> None:
     """Note files that are in two splits: a test on training images says nothing."""
+    if len(data.splits) < 2:
+        return
     problems = Problems(data.train.source or data.name)
-    if len(data.splits) > 1:
-        seen: dict[str, tuple[str, int]] = {}
-        for split, dataset in data.splits.items():
-            for row, path in enumerate(_places(dataset)):
-                other, first = seen.setdefault(path, (split, row))
-                if other != split:
-                    lines = [data.splits[other].line(first), dataset.line(row)]
-                    places = f" (lines {lines[0]} and {lines[1]})" if all(lines) else ""
-                    problems.add(
-                        f"image '{dataset.labels.paths[row]}' is in {other} and in {split}{places}",
-                        kind="split-overlap",
-                        file=dataset.source,
-                        line=lines[1],
-                        value=dataset.labels.paths[row],
-                    )
+    seen: dict[str, tuple[str, int]] = {}
+    for split, dataset in data.splits.items():
+        for row, path in enumerate(_files(dataset)):
+            other, other_row = seen.setdefault(path, (split, row))
+            if other != split:
+                first = Entry(other, data.splits[other], other_row)
+                second = Entry(split, dataset, row)
+                problems.add(
+                    f"image '{second.name}' is in {other} and in {split}{both_lines(first, second)}",
+                    kind="split-overlap",
+                    **second.where,
+                )
     problems.raise_any()
 
 
-def _places(dataset: Dataset) -> Iterable[str]:
+def _files(dataset: Dataset) -> Iterable[str]:
     root = str(dataset.root)
     return (os.path.normpath(f"{root}/{name}") if name[:1] != "/" else name for name in dataset.labels.paths)
