@@ -50,6 +50,9 @@ HEADERS: dict[frozenset[str], str] = {
     frozenset({"Path", "Frontal/Lateral", "AP/PA", "No Finding"}): "chexpert",
     frozenset({"fname", "labels"}): "list",
 }
+#: suffixes of files that a hint may name
+TABLES = ("csv", "parquet", "jsonl", "json", "xml")
+#: bytes of a file that are looked at
 HEAD = 1 << 16
 
 
@@ -78,11 +81,12 @@ def _file(path: Path, names: Collection[str]) -> str:
         return SUFFIXES[suffix]
     if suffix in (".csv", ".tsv"):
         return _csv(path)
-    found = _json(path) if suffix == ".json" else None
-    if found:
-        return found
+    reader = _json(path) if suffix == ".json" else None
+    if reader is not None:
+        return reader
     raise DataError(
-        f"{path}: cannot tell what this file is; name its reader, such as table:{path}. Sources: {_sources(names)}"
+        f"{path}: cannot tell what this file is; name its reader, such as table:{path}. "
+        f"Sources: {_sources(names)}"
     )
 
 
@@ -90,9 +94,9 @@ def _csv(path: Path) -> str:
     """Tell by the header; a table unless it is plainly something else."""
     first = _head(path).lstrip("\ufeff").split("\n")[0].rstrip("\r")
     columns = {name.strip().strip('"') for name in re.split(r"[,\t;]", first)}
-    for marks, name in HEADERS.items():
+    for marks, reader in HEADERS.items():
         if marks <= columns:
-            return name
+            return reader
     # nothing but the names, the labels and a split: a list, however the names' column is called
     return "list" if len(columns) < 4 and "labels" in columns and "file_name" in columns else "table"
 
@@ -115,18 +119,15 @@ def _head(path: Path) -> str:
 
 
 def _folder(path: Path, names: Collection[str]) -> str:
-    found = sorted({name for mark, name in LAYOUTS.items() if (path / mark).exists()})
-    if not found and (path / "train.csv").is_file() and _csv(path / "train.csv") == "chexpert":
+    readers = sorted({reader for mark, reader in LAYOUTS.items() if (path / mark).exists()})
+    if not readers and (path / "train.csv").is_file() and _csv(path / "train.csv") == "chexpert":
         return "chexpert"
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise DataError(
-            f"{path}: could be {' or '.join(found)}; say which: " + " or ".join(f"{n}:{path}" for n in found)
-        )
-    tables = sorted(
-        file for suffix in ("csv", "parquet", "jsonl", "json", "xml") for file in path.glob(f"*.{suffix}")
-    )
+    if len(readers) == 1:
+        return readers[0]
+    if readers:
+        choices = " or ".join(f"{reader}:{path}" for reader in readers)
+        raise DataError(f"{path}: could be {' or '.join(readers)}; say which: {choices}")
+    tables = sorted(file for suffix in TABLES for file in path.glob(f"*.{suffix}"))
     hint = f" It holds {tables[0].name}: give {tables[0]}." if tables else ""
     raise DataError(f"{path}: not a known layout.{hint} Sources: {_sources(names)}")
 

@@ -41,14 +41,14 @@ def word_vectors(
     wanted = {token.encode() for tokens in (*whole, *words) for token in tokens}
     vectors, width = _collect(path, wanted)
     table = np.zeros((len(categories), width), np.float32)
-    found = np.zeros(len(categories), np.bool_)
+    has_vector = np.zeros(len(categories), np.bool_)
     for row in range(len(categories)):
         hits = [vectors[token.encode()] for token in whole[row] if token.encode() in vectors][:1]
         hits = hits or [vectors[token.encode()] for token in words[row] if token.encode() in vectors]
         if hits:
             table[row] = np.mean(hits, axis=0)
-            found[row] = True
-    return table, found
+            has_vector[row] = True
+    return table, has_vector
 
 
 def _underscored(name: str) -> str:
@@ -72,21 +72,22 @@ def _collect(path: Path, wanted: set[bytes]) -> tuple[dict[bytes, NDArray[np.flo
                 width = int(fields[1])
                 continue
         if line.count(b" ") < width or not width:
-            raise DataError(
-                f"{path}, line {number}: {line.count(b' ')} numbers after the word, expected {width or 'some'}"
-            )
+            raise _wrong_width(path, number, line, width)
         # only lines that can matter are split: a full GloVe file has two million
         if line.split(b" ", 1)[0] in wanted:
             token, *numbers = line.rsplit(b" ", width)
             if token in wanted and token not in vectors:
                 vectors[token] = _parse(path, number, numbers)
             elif token not in wanted and all(_is_fraction(field) for field in token.split(b" ")[1:]):
-                raise DataError(
-                    f"{path}, line {number}: {line.count(b' ')} numbers after the word, expected {width}"
-                )
+                raise _wrong_width(path, number, line, width)
     if not width:
         raise DataError(f"{path}: the file is empty; expected lines 'word number number …'")
     return vectors, width
+
+
+def _wrong_width(path: Path, number: int, line: bytes, width: int) -> DataError:
+    count = line.count(b" ")
+    return DataError(f"{path}, line {number}: {count} numbers after the word, expected {width or 'some'}")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
