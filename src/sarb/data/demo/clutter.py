@@ -68,11 +68,8 @@ def tuft(pen: Pen) -> None:
     """Blades of grass."""
     p = pen.paint
     for foot in np.linspace(20, 80, 7):
-        tip = foot + pen.between(-22, 22)
-        pen.shape(
-            [(foot - 6, 96), (foot + 6, 96), (tip, pen.between(12, 56))],
-            mix(p.main, p.dark, pen.between(0, 0.4)),
-        )
+        tip = (foot + pen.between(-22, 22), pen.between(12, 56))
+        pen.shape([(foot - 6, 96), (foot + 6, 96), tip], mix(p.main, p.dark, pen.between(0, 0.4)))
 
 
 def bubbles(pen: Pen) -> None:

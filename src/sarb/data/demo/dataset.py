@@ -178,28 +178,29 @@ def draw_part(
     folder: Path, settings: Settings, part: int, parts: int, advance: Callable[[], None] = lambda: None
 ) -> None:
     """Draw every ``parts``-th picture from number ``part`` on, and note its categories in ``part-N.json``."""
-    found: dict[str, list[str]] = {}
+    present: dict[str, list[str]] = {}
     for number, (name, _, index) in enumerate(settings.pictures()):
         if number % parts == part:
             image, categories, _ = draw_scene(settings.seed, index, settings.size)
             # the folder as a whole is moved into place, so a file need not be atomic
             image.save(folder / name, quality=JPEG_QUALITY)
-            found[name] = sorted(categories)
+            present[name] = sorted(categories)
             advance()
-    write_json(folder / f"part-{part}.json", found)
+    write_json(folder / f"part-{part}.json", present)
 
 
 def _write_labels(folder: Path, settings: Settings, processes: int) -> None:
     """Join the parts to the wide table ``labels.csv``, in words, so that it needs no declared encoding."""
-    found: dict[str, list[str]] = {}
+    present: dict[str, list[str]] = {}
     for part in range(processes):
-        found.update(read_json(folder / f"part-{part}.json"))
-        (folder / f"part-{part}.json").unlink()
+        file = folder / f"part-{part}.json"
+        present.update(read_json(file))
+        file.unlink()
     pictures = list(settings.pictures())
-    present = np.array([[category in found[name] for category in CATEGORIES] for name, _, _ in pictures])
-    codes = LabelMatrix(np.where(present, PRESENT, ABSENT), CATEGORIES).to_codes("words")
-    with atomic_write(folder / "labels.csv") as file:
-        writer = csv.writer(file, lineterminator="\n")
+    mask = np.array([[category in present[name] for category in CATEGORIES] for name, _, _ in pictures])
+    codes = LabelMatrix(np.where(mask, PRESENT, ABSENT), CATEGORIES).to_codes("words")
+    with atomic_write(folder / "labels.csv") as table:
+        writer = csv.writer(table, lineterminator="\n")
         writer.writerow(["file_name", "split", *CATEGORIES])
         for (name, split, _), row in zip(pictures, codes, strict=True):
             writer.writerow([name, split, *row])

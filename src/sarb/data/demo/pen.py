@@ -122,8 +122,8 @@ class Pen:
         self, left: float, top: float, right: float, bottom: float, colour: Colour, corner: float = 0
     ) -> None:
         """Fill a rectangle, with round corners if asked."""
-        place = [value * self.unit for value in (left, top, right, bottom)]
-        self.draw.rounded_rectangle(place, corner * self.unit, fill=colour)
+        pixels = [value * self.unit for value in (left, top, right, bottom)]
+        self.draw.rounded_rectangle(pixels, corner * self.unit, fill=colour)
 
     def line(self, points: Points, colour: Colour, width: float) -> None:
         """Draw a line with round joints and ends."""
@@ -143,10 +143,9 @@ class Pen:
         turn: Points = ((0, 360),),
     ) -> None:
         """Draw (arcs of) an ellipse; ``turn`` holds start and end angles, clockwise from three o'clock."""
+        bounds = self._around(x, y, wide, high)
         for start, end in turn:
-            self.draw.arc(
-                self._around(x, y, wide, high), start, end, fill=colour, width=round(width * self.unit)
-            )
+            self.draw.arc(bounds, start, end, fill=colour, width=round(width * self.unit))
 
     def pie(
         self, x: float, y: float, wide: float, high: float, turn: tuple[float, float], colour: Colour

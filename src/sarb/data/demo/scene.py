@@ -22,7 +22,6 @@ PAPER_SHARE = 0.15  # pictures without a place
 SYMBOL_SHARE = 0.12  # objects drawn as a printed symbol, where their category has one
 SHADOW = [round(alpha * 0.3) for alpha in range(256)]
 
-
 #: left, top, right, bottom in pixels; right and bottom are outside
 Box = tuple[int, int, int, int]
 
@@ -44,12 +43,12 @@ def visible_shares(placed: Sequence[Placed], size: int) -> list[float]:
     free = np.ones((size, size), np.float32)
     shares = []
     for _, patch, left, top in reversed(placed):
-        own = np.asarray(patch.getchannel("A"), np.float32) / 255
-        rows = slice(max(0, top), max(0, top + own.shape[0]))
-        columns = slice(max(0, left), max(0, left + own.shape[1]))
+        alpha = np.asarray(patch.getchannel("A"), np.float32) / 255
+        rows = slice(max(0, top), max(0, top + alpha.shape[0]))
+        columns = slice(max(0, left), max(0, left + alpha.shape[1]))
         window = free[rows, columns]
-        inside = own[max(0, -top) :, max(0, -left) :][: window.shape[0], : window.shape[1]]
-        shares.append(float((inside * window).sum() / max(float(own.sum()), 1e-6)))
+        inside = alpha[max(0, -top) :, max(0, -left) :][: window.shape[0], : window.shape[1]]
+        shares.append(float((inside * window).sum() / max(float(alpha.sum()), 1e-6)))
         window *= 1 - inside
     return shares[::-1]
 
@@ -103,10 +102,9 @@ def draw_background(theme: Theme, horizon: float, size: int, rng: np.random.Gene
     (paper if rng.random() < PAPER_SHARE else theme.background)(pen, horizon)
     image = pen.image.convert("RGB").reduce(2)
     cells = rng.normal(128, rng.uniform(2, 12), (int(rng.integers(6, 40)),) * 2).clip(0, 255).astype(np.uint8)
-    mottle = (
-        np.asarray(Image.fromarray(cells).resize((size, size), Image.Resampling.BICUBIC), np.float32) - 128
-    )
-    return Image.fromarray((np.asarray(image, np.float32) + mottle[..., None]).clip(0, 255).astype(np.uint8))
+    mottle = Image.fromarray(cells).resize((size, size), Image.Resampling.BICUBIC)
+    shift = np.asarray(mottle, np.float32)[..., None] - 128
+    return Image.fromarray((np.asarray(image, np.float32) + shift).clip(0, 255).astype(np.uint8))
 
 
 def choose_categories(theme: Theme, rng: np.random.Generator) -> list[str]:
@@ -129,9 +127,11 @@ def find_place(
     """Return the centre of an object in hundredths; of three tries the one farthest from the others."""
     low, high = {"air": (8.0, horizon), "ground": (horizon - 4, 92.0), "loose": (18.0, 88.0)}[zone]
     tries = [(float(rng.uniform(4, 96)), float(rng.uniform(low, max(high, low + 12)))) for _ in range(3)]
-    return max(
-        tries, key=lambda spot: min((np.hypot(spot[0] - x, spot[1] - y) for x, y in taken), default=0.0)
-    )
+
+    def room(spot: tuple[float, float]) -> float:
+        return min((float(np.hypot(spot[0] - x, spot[1] - y)) for x, y in taken), default=0.0)
+
+    return max(tries, key=room)
 
 
 def nearby_colour(background: Image.Image, x: float, y: float) -> Colour:
@@ -176,18 +176,14 @@ def furnish(theme: Theme, horizon: float, background: Image.Image, rng: np.rando
         taken.append(spot)
         near = 0.75 + 0.4 * spot[1] / 100 if thing.zone == "ground" else 1.0
         pixels = float(np.exp(rng.uniform(np.log(48), np.log(96)))) * thing.size * near * unit
-        layers.append(
-            (
-                spot[1] if thing.zone == "ground" else rng.uniform(0, 100),
-                put(category, thing, spot, pixels, background, rng),
-            )
-        )
+        depth = spot[1] if thing.zone == "ground" else float(rng.uniform(0, 100))
+        layers.append((depth, put(category, thing, spot, pixels, background, rng)))
     for _ in range(int(rng.integers(0, 6))):
         spot = (float(rng.uniform(0, 100)), float(rng.uniform(15, 100)))
         thing = Thing(CLUTTER[rng.integers(len(CLUTTER))], "loose", 60)
-        layers.append(
-            (rng.uniform(-60, 100), put(None, thing, spot, rng.uniform(9, 30) * unit, background, rng))
-        )
+        depth = float(rng.uniform(-60, 100))
+        pixels = float(rng.uniform(9, 30)) * unit
+        layers.append((depth, put(None, thing, spot, pixels, background, rng)))
     return [item for _, item in sorted(layers, key=lambda layer: layer[0])]
 
 
@@ -196,10 +192,8 @@ def compose(background: Image.Image, placed: Sequence[Placed]) -> Image.Image:
     image = background.copy()
     drop = max(1, round(background.width / 80))
     for _, patch, left, top in placed:
-        mask = (
-            ImageOps.expand(patch.getchannel("A"), 2 * drop).filter(ImageFilter.BoxBlur(drop)).point(SHADOW)
-        )
-        image.paste((24, 22, 40), (left - drop, top - drop), mask)
+        shadow = ImageOps.expand(patch.getchannel("A"), 2 * drop).filter(ImageFilter.BoxBlur(drop))
+        image.paste((24, 22, 40), (left - drop, top - drop), shadow.point(SHADOW))
         image.paste(patch, (left, top), patch)
     return image
 
@@ -256,7 +250,11 @@ def object_boxes(placed: Sequence[Placed], size: int) -> list[tuple[str, Box]]:
         drawn = item.patch.getchannel("A").getbbox()
         if item.category and share >= LEAST_VISIBLE and drawn is not None:
             left, top, right, bottom = drawn
-            across = (max(0, item.left + left), item.left + right)
-            down = (max(0, item.top + top), item.top + bottom)
-            boxes.append((item.category, (across[0], down[0], min(size, across[1]), min(size, down[1]))))
+            box = (
+                max(0, item.left + left),
+                max(0, item.top + top),
+                min(size, item.left + right),
+                min(size, item.top + bottom),
+            )
+            boxes.append((item.category, box))
     return boxes

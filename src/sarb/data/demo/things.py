@@ -18,10 +18,9 @@ def book(pen: Pen) -> None:
         for side in (-1, 1):
             pen.shape([(50, 30), (50 + side * 46, 20), (50 + side * 46, 78), (50, 88)], p.main)
             pen.shape([(50, 28), (50 + side * 41, 17), (50 + side * 41, 72), (50, 82)], p.light)
+            grey = mix(p.light, p.dark, 0.5)
             for drop in range(0, 40, 8):
-                pen.line(
-                    [(50 + side * 6, 37 + drop), (50 + side * 36, 29 + drop)], mix(p.light, p.dark, 0.5), 1.6
-                )
+                pen.line([(50 + side * 6, 37 + drop), (50 + side * 36, 29 + drop)], grey, 1.6)
         pen.line([(50, 28), (50, 86)], p.dark, 2)
         return
     pen.box(20, 8, 84, 94, p.light, 4)
@@ -63,11 +62,8 @@ def clock(pen: Pen) -> None:
     for (x, y), (u, v) in zip(around(50, 52, 28, 12), around(50, 52, 24, 12), strict=True):
         pen.line([(x, y), (u, v)], p.dark, 2)
     for length, width, angle in ((16, 4.5, pen.between(0, 6.3)), (24, 3, pen.between(0, 6.3))):
-        pen.line(
-            [(50, 52), (50 + length * float(np.cos(angle)), 52 + length * float(np.sin(angle)))],
-            p.dark,
-            width,
-        )
+        tip = (50 + length * float(np.cos(angle)), 52 + length * float(np.sin(angle)))
+        pen.line([(50, 52), tip], p.dark, width)
     pen.oval(50, 52, 3.5, 3.5, p.accent)
 
 
@@ -138,11 +134,10 @@ def lamp(pen: Pen) -> None:
 def scissors(pen: Pen) -> None:
     """Half open, handles below."""
     p = pen.paint
-    open_ = pen.between(9, 20)
+    spread = pen.between(9, 20)
     for side in (-1, 1):
-        pen.shape(
-            [(50 + side * open_, 3), (50 + side * 6, 56), (50 - side * 5, 58)], mix(p.light, p.dark, 0.3)
-        )
+        blade = [(50 + side * spread, 3), (50 + side * 6, 56), (50 - side * 5, 58)]
+        pen.shape(blade, mix(p.light, p.dark, 0.3))
         pen.line([(50 - side * 2, 54), (50 + side * 15, 70)], p.main, 6)
         pen.ring(50 + side * 19, 80, 14, 16, p.main, 6.5)
     pen.oval(50, 56, 4, 4, p.accent)
