@@ -125,51 +125,54 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from sarb.training.loop import fit
 
         train = labelled(X, y, self.encoding, self.categories)
-        held = None
         if self.categories is not None and train.categories != tuple(map(str, self.categories)):
             raise InputError(
                 f"y has the categories {train.categories}, but categories= says {self.categories}"
             )
         seed = self._seed()
+        held_out = None
         if self.valid is not None:
-            train, held = train.split(self.valid, seed or 0)
-        self.model_ = fit(train, valid=held, seed=seed, progress=self.verbose, **self._settings())
+            train, held_out = train.split(self.valid, seed or 0)
+        self.model_ = fit(train, valid=held_out, seed=seed, progress=self.verbose, **self._settings())
         self.classes_ = np.array(train.categories)
-        self.calibration_ = None if held is None else self._calibrate(held)
+        self.calibration_ = None if held_out is None else self._calibrate(held_out)
         return self
 
     def _settings(self) -> dict[str, Any]:
         """Keyword arguments of :func:`sarb.fit`, besides those that ``fit`` gives itself."""
-        own = self.get_params(deep=False)
-        others = dict(self.options or {})
-        parameter = {name: name for name in own} | {"seed": "random_state", "progress": "verbose"}
-        if twice := [name for name in others if name in parameter]:
+        parameters = self.get_params(deep=False)
+        options = dict(self.options or {})
+        parameter_of = {name: name for name in parameters} | {"seed": "random_state", "progress": "verbose"}
+        if twice := [name for name in options if name in parameter_of]:
             raise ConfigError(
-                [f"options: '{name}' has a parameter of its own, {parameter[name]}=" for name in twice]
+                [f"options: '{name}' has a parameter of its own, {parameter_of[name]}=" for name in twice]
             )
         different = ("options", "encoding", "categories", "valid", "random_state", "verbose")
-        return {**others, **{name: value for name, value in own.items() if name not in different}}
+        return options | {name: value for name, value in parameters.items() if name not in different}
 
     def _seed(self) -> int | None:
-        if self.random_state is None or isinstance(self.random_state, int | np.integer):
-            return None if self.random_state is None else int(self.random_state)
+        if self.random_state is None:
+            return None
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31))
 
-    def _calibrate(self, held: Dataset) -> Calibration | None:
+    def _calibrate(self, held_out: Dataset) -> Calibration | None:
         """Calibrate on the known labels of the images held out, and put the result into the run folder."""
         from sarb.workflows.session_labels import store
 
-        if not (held.labels.positives.sum() and held.labels.negatives.sum()):
+        labels = held_out.labels
+        if not (labels.positives.sum() and labels.negatives.sum()):
             warnings.warn(
-                f"valid={self.valid}: the {len(held)} images held out have no known labels of both kinds; the "
-                "probabilities stay as the network gives them",
+                f"valid={self.valid}: the {len(held_out)} images held out have no known labels of both kinds; "
+                "the probabilities stay as the network gives them",
                 stacklevel=3,
             )
             return None
-        found = calibrate(self._scores(held), held.labels, source="known labels of the images held out")
+        calibration = calibrate(self._scores(held_out), labels, source="known labels of the images held out")
         if self.out is not None:
-            store(Path(self.out), found)
-        return found
+            store(Path(self.out), calibration)
+        return calibration
 
     def _scores(self, images: Any) -> Scores:
         from sarb.inference.prediction import predict
@@ -192,10 +195,10 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         threshold.
         """
         probabilities = self.predict_proba(X)
-        least = (
-            0.5 if self.calibration_ is None else self.calibration_.ordered(self.classes_.tolist()).thresholds
-        )
-        return (probabilities >= least).astype(np.int64)
+        if self.calibration_ is None:
+            return (probabilities >= 0.5).astype(np.int64)
+        thresholds = self.calibration_.ordered(self.classes_.tolist()).thresholds
+        return (probabilities >= thresholds).astype(np.int64)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the mean average precision over the **known** entries of y (N, C), a fraction 0 to 1.
@@ -208,22 +211,24 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         check_is_fitted(self, "model_")
         data = match_categories(self.model_, labelled(X, y, self.encoding, self.classes_.tolist()))
-        found = average_precision(self._scores(data).logits, data.labels)
-        if np.isnan(found).all():
+        precisions = average_precision(self._scores(data).logits, data.labels)
+        if np.isnan(precisions).all():
             warnings.warn(
                 "no category has a known positive: the score is nan", UndefinedMetricWarning, stacklevel=2
             )
             return float("nan")
-        return float(np.nanmean(found))
+        return float(np.nanmean(precisions))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.one_d_array = tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
-        tags.target_tags.two_d_labels = tags.target_tags.multi_output = tags.classifier_tags.multi_label = (
-            True
-        )
-        tags.target_tags.single_output = tags.classifier_tags.multi_class = False
+        tags.input_tags.string = True
+        tags.target_tags.two_d_labels = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
@@ -233,20 +238,20 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         if "model_" in state:
             model = state["model_"]
-            home = state["model_"].folder
-            with tempfile.TemporaryDirectory() as place:
-                folder = model.save(Path(place) / "model")
+            home = model.folder
+            with tempfile.TemporaryDirectory() as temporary:
+                folder = model.save(Path(temporary) / "model")
                 state["model_"] = {name: (folder / name).read_bytes() for name in MODEL_FILES}
-            model.folder = home
+            model.folder = home  # `save` has set it to the temporary one
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "model_" in state:
             from sarb.model import Model
 
-            with tempfile.TemporaryDirectory() as place:
+            with tempfile.TemporaryDirectory() as temporary:
                 for name in MODEL_FILES:
-                    (Path(place) / name).write_bytes(state["model_"][name])
-                state = {**state, "model_": Model.load(place)}
-            state["model_"].folder = None  # it was there for a moment only
+                    (Path(temporary) / name).write_bytes(state["model_"][name])
+                state = {**state, "model_": Model.load(temporary)}
+            state["model_"].folder = None  # the temporary one is gone
         super().__setstate__(state)

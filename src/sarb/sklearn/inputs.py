@@ -78,7 +78,7 @@ def labelled(X: Any, y: Any, encoding: str | None, categories: Sequence[str] | N
         raise InputError(f"X has {len(images)} pictures, but y has {len(labels)} rows")
     if all(isinstance(image, str) for image in images):
         return Dataset(LabelMatrix(labels.values, labels.categories, images), name="X")
-    names = [f"image {place}" for place in range(len(images))]
+    names = [f"image {number}" for number in range(len(images))]
     return MemoryDataset(LabelMatrix(labels.values, labels.categories, names), name="X", images=tuple(images))
 
 
@@ -96,11 +96,12 @@ def pictures(X: Any) -> list[Any]:
     if isinstance(X, str | bytes) or not isinstance(X, Sequence):
         sparse = "a sparse " if hasattr(X, "toarray") else ""
         raise InputError(
-            f"X is a list or array of pictures, got {sparse}{type(X).__name__}; a single picture goes into a list: [X]"
+            f"X is a list or array of pictures, got {sparse}{type(X).__name__}; "
+            "a single picture goes into a list: [X]"
         )
     if not X:
         raise InputError("X has 0 pictures, at least 1 is needed")
-    return [_picture(item, place) for place, item in enumerate(X)]
+    return [_picture(item, number) for number, item in enumerate(X)]
 
 
 def _rows(array: NDArray[Any]) -> list[Any]:
@@ -108,23 +109,25 @@ def _rows(array: NDArray[Any]) -> list[Any]:
         array = array[:, 0]
     if array.ndim not in (1, 4):
         raise InputError(
-            f"X has shape {array.shape}; expected N paths, shape (N,), or N pictures, shape (N, height, width, 3)"
+            f"X has shape {array.shape}; expected N paths, shape (N,), "
+            "or N pictures, shape (N, height, width, 3)"
         )
     return list(array)
 
 
-def _picture(item: Any, place: int) -> Any:
+def _picture(item: Any, number: int) -> Any:
     if isinstance(item, str | Path):
         return str(item)
     if isinstance(item, np.ndarray) and item.dtype.kind == "f":
         raise InputError(
-            f"X[{place}] has pixels of {item.dtype}, which have no agreed range; from 0 to 1 they become uint8 by "
-            "(255 * X).round().astype('uint8')"
+            f"X[{number}] has pixels of {item.dtype}, which have no agreed range; "
+            "from 0 to 1 they become uint8 by (255 * X).round().astype('uint8')"
         )
     if isinstance(item, Image.Image | np.ndarray):
         return item
     raise InputError(
-        f"X[{place}] is {type(item).__name__}; expected a path, a Pillow image or an array (height, width, 3) of uint8"
+        f"X[{number}] is {type(item).__name__}; "
+        "expected a path, a Pillow image or an array (height, width, 3) of uint8"
     )
 
 
@@ -144,10 +147,10 @@ def read_labels(y: Any, encoding: str | None, categories: Sequence[str] | None) 
     array = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
     if array.ndim != 2:
         raise InputError(f"y must be a matrix (images × categories), got shape {array.shape}")
-    names = getattr(y, "columns", categories)
-    names = (
-        [f"category {number}" for number in range(array.shape[1])] if names is None else list(map(str, names))
-    )
+    columns = getattr(y, "columns", categories)
+    if columns is None:
+        columns = [f"category {number}" for number in range(array.shape[1])]
+    names = list(map(str, columns))
     if len(names) != array.shape[1]:
         raise InputError(
             f"y has {array.shape[1]} columns, but there are {len(names)} categories: {', '.join(names)}"
