@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 #: above so many seconds for the literal formula, three rounds have to do
-LONG, LONG_ROUNDS = 20.0, 3
+LONG = 20.0
+LONG_ROUNDS = 3
 #: a smaller peak than this cannot be told from noise and is counted as so much
 LEAST_MEMORY = 1 << 20
 
@@ -113,10 +114,10 @@ def run(case: Case, rounds: int | None = None) -> Result:
         return Result(case.name, case.note, skipped=case.skip)
     named = {"literal": case.literal, "ours": case.ours, "floor": case.floor}
     parts = {name: work for name, work in named.items() if work is not None}
-    warm = {name: seconds(work) for name, work in parts.items()}
-    long = rounds is None and warm.get("literal", 0.0) > LONG
+    warm_up = {name: seconds(work) for name, work in parts.items()}
+    shortened = rounds is None and warm_up.get("literal", 0.0) > LONG
     if rounds is None:
-        rounds = LONG_ROUNDS if long else max(5, case.repeats)
+        rounds = LONG_ROUNDS if shortened else max(5, case.repeats)
     times: dict[str, list[float]] = {name: [] for name in parts}
     for _ in range(rounds):
         for name, work in parts.items():
@@ -125,10 +126,14 @@ def run(case: Case, rounds: int | None = None) -> Result:
     _summarise(result, case)
     if case.memory:
         _measure_memory(result, case)
-    extra = [f"{rounds} rounds only, the literal formula is slow"] if long else []
-    extra += [f"literal timed on a part, × {case.scale:g}"] if case.scale != 1 else []
-    extra += [case.detail()] if case.detail is not None else []
-    result.note = "; ".join(text for text in (case.note, *extra) if text)
+    notes = [case.note] if case.note else []
+    if shortened:
+        notes.append(f"{rounds} rounds only, the literal formula is slow")
+    if case.scale != 1:
+        notes.append(f"literal timed on a part, × {case.scale:g}")
+    if case.detail is not None:
+        notes.append(case.detail())
+    result.note = "; ".join(notes)
     return result
 
 
@@ -180,9 +185,9 @@ def peak_memory(work: Work) -> int | None:
         return max(LEAST_MEMORY, int(torch.cuda.max_memory_allocated() - before))
     if not _reset_peak():
         return None
-    before = _status("VmRSS")
+    before = status("VmRSS")
     work()
-    return max(LEAST_MEMORY, _status("VmHWM") - before)
+    return max(LEAST_MEMORY, status("VmHWM") - before)
 
 
 def _torch_with_gpu() -> Any:
@@ -202,107 +207,9 @@ def _reset_peak() -> bool:
     return True
 
 
-def _status(key: str) -> int:
+def status(key: str) -> int:
+    """Bytes of a line of ``/proc/self/status``."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key + ":"):
             return int(line.split()[1]) * 1024
     raise AssertionError(f"/proc/self/status has no {key}")
-
-
-def record_products(work: Work) -> list[Work]:
-    """Run ``work`` once; return its matrix products and convolutions, forward and backward, to be repeated
-    alone.
-
-    Operands of the same shape and strides share their memory: the replay sees the caches at their best, as a
-    floor may.
-    """
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    aten, found, memory = torch.ops.aten, list[Work](), dict[Any, torch.Tensor]()
-    plain = {aten.addmm: aten.mm.default, aten.baddbmm: aten.bmm.default}  # the sum is not part of the floor
-    kept = (aten.mm, aten.bmm, aten.convolution, aten.convolution_backward)
-
-    def stand_in(place: int, value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        key = (place, tuple(value.shape), value.stride(), value.dtype, value.device)
-        if key not in memory:
-            empty = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
-            memory[key] = empty.zero_() if 0 in value.stride() else empty.normal_()
-        return memory[key]
-
-    class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            packet, operands = func.overloadpacket, args[1:3] if func.overloadpacket in plain else args
-            if packet in plain or packet in kept:
-                repeat = plain.get(packet, func)
-                given = [stand_in(place, value) for place, value in enumerate(operands)]
-                found.append(lambda: repeat(*given))
-            return func(*args, **(kwargs or {}))
-
-    with Recorder():  # type: ignore[no-untyped-call]
-        work()
-    return found
-
-
-def gigaflops(work: Work) -> float:
-    """Run ``work`` once and count what its matrix products and convolutions multiply and add, in 10⁹."""
-    from torch.utils.flop_counter import FlopCounterMode
-
-    with FlopCounterMode(display=False) as counter:
-        work()
-    return float(counter.get_total_flops()) / 1e9
-
-
-def machine() -> dict[str, Any]:
-    """What this computer is and can do: GFLOP/s of products of the paper's shapes, bandwidth of a copy,
-    versions.
-    """
-    import os
-    import platform
-
-    import numpy
-    import torch
-
-    shapes = {"1024³": (1024,) * 3, "SD image": (784, 1024, 512), "gate message": (1280, 2048, 1024)}
-    shapes |= {"gate state": (1280, 1024, 1024)}
-    return {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "gflops": {name: round(_gflops(*shape), 1) for name, shape in shapes.items()},
-        "copy_gigabytes_per_second": round(_bandwidth(), 1),
-        "load": os.getloadavg()[0],
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": numpy.__version__,
-        },
-    }
-
-
-def _processor() -> str:
-    file = Path("/proc/cpuinfo")
-    lines = file.read_text().splitlines() if file.is_file() else []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")
-
-
-def _gflops(rows: int, inner: int, columns: int) -> float:
-    import torch
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    left, right = torch.randn(rows, inner, device=device), torch.randn(inner, columns, device=device)
-    best = min(seconds(lambda: left @ right) for _ in range(10))
-    return 2 * rows * inner * columns / best / 1e9
-
-
-def _bandwidth() -> float:
-    """Gigabytes read plus written per second by a copy of 256 MB."""
-    import torch
-
-    source = torch.ones(1 << 26, device="cuda" if torch.cuda.is_available() else "cpu")
-    target = torch.empty_like(source)
-    best = min(seconds(lambda: target.copy_(source)) for _ in range(5))
-    return 2 * source.numel() * 4 / best / 1e9

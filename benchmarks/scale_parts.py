@@ -11,10 +11,15 @@ from benchmarks.harness import Work
 IMAGES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 CATEGORIES = (20, 80, 200, 1_000, 3_000, 10_000)
 #: of the parts that grow with C: B, D, hidden (a quarter of the paper's) and the grid
-BATCH, DIM, HIDDEN, SIDE = 8, 256, 128, 7
-#: categories of the parts that grow with N; images of those that count labels as C grows; positives of a
-#: category
-FEW, SOME_IMAGES, POSITIVES = 20, 20_000, 100
+BATCH = 8
+DIM = 256
+HIDDEN = 128
+SIDE = 7
+#: categories of the parts that grow with N
+FEW = 20
+#: images of the parts that count labels as C grows, and positives of a category
+SOME_IMAGES = 20_000
+POSITIVES = 100
 #: edges of a category in the sparse graph
 NEIGHBOURS = 32
 
@@ -74,7 +79,8 @@ def _attention(name: str, categories: int) -> Work:
     if name == "sam":
         sam = SemanticAttention(DIM, categories)
         return lambda: step(sam, maps)
-    sd, words = SemanticDecoupling(DIM, 300, HIDDEN), torch.randn(categories, 300)
+    sd = SemanticDecoupling(DIM, 300, HIDDEN)
+    words = torch.randn(categories, 300)
     return lambda: step(sd, maps, words)
 
 
@@ -85,7 +91,8 @@ def _graph(categories: int) -> Work:
     from benchmarks.cases.graph import random_graph
     from sarb.networks import GatedGraph
 
-    module, graph = GatedGraph(DIM), random_graph(categories)
+    module = GatedGraph(DIM)
+    graph = random_graph(categories)
     states = torch.randn(BATCH, categories, DIM, requires_grad=True)
     return lambda: step(module, states, graph)
 
@@ -127,7 +134,8 @@ def _head_step(csrl: str, categories: int) -> Work:
     network = Head(
         create_backbone("tiny"), categories, random_graph(categories), csrl=csrl, dim=DIM, hidden=HIDDEN
     )
-    method, maps = blending(network), torch.randn(BATCH, DIM, SIDE, SIDE, requires_grad=True)
+    method = blending(network)
+    maps = torch.randn(BATCH, DIM, SIDE, SIDE, requires_grad=True)
     batch = Batch(maps, partial_labels(BATCH, categories), torch.arange(BATCH), frozen=True)
     optimizer = torch.optim.Adam(method.parameters(), lr=1e-4)
 
@@ -144,8 +152,7 @@ PARTS: dict[str, Part] = {
     "co-occurrence graph": Part("N", IMAGES, lambda size: _labels("graph", size)),
     "average precision": Part("N", IMAGES, lambda size: _metrics("precision", size)),
     "evaluate": Part("N", IMAGES, lambda size: _metrics("evaluate", size)),
-    # so many known positives of 20 categories; ten million of D = 256 are 10 GB before anything is done with
-    # them
+    # ten million positives of D = 256 would be 10 GB before anything is done with them
     "prototypes, by positives": Part("N", IMAGES[:-1], lambda size: _prototypes(FEW, size // FEW)),
     "SD": Part("C", CATEGORIES, lambda size: _attention("sd", size)),
     "SAM": Part("C", CATEGORIES, lambda size: _attention("sam", size)),

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.cases.decouple import step
-from benchmarks.harness import Case, lazy, record_products
+from benchmarks.harness import Case, lazy
+from benchmarks.products import repeat_products
 from sarb.networks import GatedGraph
 
 
@@ -57,11 +58,10 @@ def _case(batch: int, categories: int, dim: int = 1024) -> Case:
     def ours() -> None:
         step(made()[0], *made()[2:])
 
-    products = lazy(lambda: record_products(ours))
     return Case(
         f"graph: gated graph forward+backward, B={batch} C={categories} D={dim} T=3",
         literal=lambda: step(made()[1], *made()[2:]),
         ours=ours,
-        floor=lambda: [product() for product in products()],
+        floor=repeat_products(lambda: ours),
         note="floor: our matrix products alone",
     )

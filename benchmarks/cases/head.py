@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from benchmarks.cases.decouple import LiteralDecoupling, tanh_floor
 from benchmarks.cases.graph import LiteralGraph, random_graph
-from benchmarks.harness import Case, Work, gigaflops, lazy, record_products
+from benchmarks.harness import Case, Work, lazy
+from benchmarks.products import gigaflops, repeat_products
 from sarb.batches.loader import Batch
 from sarb.blends import random_partner
 from sarb.labels import Targets
@@ -40,11 +41,9 @@ class LiteralSARB(nn.Module):
         self.method = method
         network = method.network
         assert isinstance(network, SSGRL) and network.sd is not None
-        self.network, self.sd, self.graph = (
-            network,
-            LiteralDecoupling(network.sd),
-            LiteralGraph(network.graph),
-        )
+        self.network = network
+        self.sd = LiteralDecoupling(network.sd)
+        self.graph = LiteralGraph(network.graph)
 
     def represent(self, maps: Tensor) -> Tensor:
         """(B, D, H, W) -> (B, C, D)."""
@@ -59,7 +58,8 @@ class LiteralSARB(nn.Module):
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Batch -> {"cls", "cst", "ilrb", "plrb"}."""
-        method, targets = self.method, Targets.of(batch.labels)
+        method = self.method
+        targets = Targets.of(batch.labels)
         assert method.ilrb is not None and method.plrb is not None
         reps = self.represent(method.maps(batch))
         terms = {"cls": method.loss(self.classify(reps), targets)}
@@ -103,14 +103,15 @@ def blending(network: SSGRL) -> SARB:
     method.plrb.centers.normal_()
     method.plrb.counts.fill_(method.plrb.centers.shape[1])
     method.begin_step(6.0)
-    method.epoch, method.blending = 6, True
+    method.epoch = 6
+    method.blending = True
     return method.train()
 
 
 def build_head(sizes: Sizes) -> tuple[SARB, LiteralSARB, Batch]:
     """Our head, the literal one with the same weights, and a batch of maps."""
     torch.manual_seed(0)
-    words = torch.randn(sizes.categories, 300), torch.ones(sizes.categories, dtype=torch.bool)
+    words = (torch.randn(sizes.categories, 300), torch.ones(sizes.categories, dtype=torch.bool))
     network = Head(
         create_backbone("tiny"),
         sizes.categories,
@@ -135,8 +136,9 @@ def losses(module: nn.Module, batch: Batch) -> None:
 
 def head_floor(sizes: Sizes, ours: Work) -> Work:
     """SD's tanh and the matrix products that our head does."""
-    tanh, products = lazy(lambda: tanh_floor(sizes.joint)), lazy(lambda: record_products(ours))
-    return lambda: (tanh()(), [product() for product in products()])
+    tanh = tanh_floor(sizes.joint)
+    products = repeat_products(lambda: ours)
+    return lambda: (tanh(), products())
 
 
 def cases(quick: bool = False) -> list[Case]:
@@ -158,7 +160,8 @@ def cases(quick: bool = False) -> list[Case]:
 
     return [
         Case(
-            f"head: three branches + contrastive, B={sizes.batch} C={sizes.categories} D={sizes.dim}, 10 % known",
+            f"head: three branches + contrastive, B={sizes.batch} C={sizes.categories} D={sizes.dim}, "
+            "10 % known",
             literal=literal,
             ours=ours,
             floor=head_floor(sizes, ours),

@@ -35,7 +35,8 @@ def literal(file: Path, size: int, random: np.random.Generator) -> NDArray[np.fl
     whole = round(size * 512 / 448)
     image = Image.open(file).convert("RGB").resize((whole, whole), Image.Resampling.BICUBIC)
     side = round((1.0, 0.875, 0.75, 0.625, 0.5)[int(random.integers(5))] * whole)
-    left, top = (int(random.integers(whole - side + 1)) for _ in range(2))
+    left = int(random.integers(whole - side + 1))
+    top = int(random.integers(whole - side + 1))
     image = image.crop((left, top, left + side, top + side)).resize((size, size), Image.Resampling.BICUBIC)
     if random.random() < 0.5:
         image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
@@ -46,11 +47,13 @@ def literal(file: Path, size: int, random: np.random.Generator) -> NDArray[np.fl
 
 def cases(quick: bool = False) -> list[Case]:
     """Small photographs at 448 and 224, and large ones, of which a part of the pixels will do."""
-    small, large = (4, 2) if quick else (64, 8)
-    made = lazy(lambda: Folder(small)), lazy(lambda: Folder(large, 4000, 3000))
+    few, many = (2, 4) if quick else (8, 64)
+    small = lazy(lambda: Folder(many))
+    large = lazy(lambda: Folder(few, 4000, 3000))
     return [
-        *(_case(made[0], small, "640×480", size) for size in (448, 224)),
-        _case(made[1], large, "4000×3000", 224),
+        _case(small, many, "640×480", 448),
+        _case(small, many, "640×480", 224),
+        _case(large, few, "4000×3000", 224),
     ]
 
 
@@ -70,7 +73,7 @@ def _case(made: Callable[[], Folder], count: int, pixels: str, size: int) -> Cas
         literal=plain,
         ours=ours,
         floor=lambda: [decode(file, transform.least) for file in made().files],
-        note="one core; literal: full decode, resize, crop, resize, flip, normalise; floor: the decoding alone, as "
-        "small as docs/images.md allows",
+        note="one core; literal: full decode, resize, crop, resize, flip, normalise; "
+        "floor: the decoding alone, as small as docs/images.md allows",
         items=count,
     )

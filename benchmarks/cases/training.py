@@ -15,7 +15,8 @@ from torch import nn
 from benchmarks.cases.decouple import tanh_floor
 from benchmarks.cases.graph import random_graph
 from benchmarks.cases.head import LiteralSARB, Sizes, blending, losses, partial_labels
-from benchmarks.harness import Case, Work, lazy, record_products
+from benchmarks.harness import Case, Work, lazy
+from benchmarks.products import repeat_products
 from sarb.batches.loader import Batch
 from sarb.methods.sarb import SARB
 from sarb.networks import SSGRL, Backbone, create_backbone
@@ -47,7 +48,8 @@ class Step:
 
     def __init__(self, name: str, size: int, sizes: Sizes) -> None:
         torch.manual_seed(0)
-        self.sizes, self.backbone = sizes, create_backbone(name, weights=None)
+        self.sizes = sizes
+        self.backbone = create_backbone(name, weights=None)
         self.method = self._method(self.backbone)
         self.literal = LiteralSARB(self.method)
         labels = partial_labels(sizes.batch, sizes.categories)
@@ -57,7 +59,7 @@ class Step:
 
     def _method(self, backbone: Backbone) -> SARB:
         sizes = self.sizes
-        words = torch.randn(sizes.categories, 300), torch.ones(sizes.categories, dtype=torch.bool)
+        words = (torch.randn(sizes.categories, 300), torch.ones(sizes.categories, dtype=torch.bool))
         options: dict[str, Any] = {"dim": sizes.dim, "hidden": sizes.hidden, "grid": sizes.side}
         return blending(SSGRL(backbone, sizes.categories, random_graph(sizes.categories), words, **options))
 
@@ -95,21 +97,22 @@ def cases(quick: bool = False, coco256: Path | None = None) -> list[Case]:
 
 def _step(name: str, size: int, sizes: Sizes) -> Case:
     made = lazy(lambda: Step(name, size, sizes))
-    products, tanh = lazy(lambda: record_products(made().head_only())), lazy(lambda: tanh_floor(sizes.joint))
+    tanh = tanh_floor(sizes.joint)
+    products = repeat_products(lambda: made().head_only())
 
     def floor() -> None:
         made().backbone_only()
-        tanh()()
-        for product in products():
-            product()
+        tanh()
+        products()
 
     return Case(
         f"training: one step, {name} at {size}, B={sizes.batch} C={sizes.categories} D={sizes.dim}",
         literal=lambda: made()(made().literal),
         ours=lambda: made()(made().method),
         floor=floor,
-        note="literal: same backbone and optimiser, literal head; floor: backbone forward + backward of its trained "
-        "stages + the head's tanh and matrix products, no optimiser; goal 1.15× the floor",
+        note="literal: same backbone and optimiser, literal head; "
+        "floor: backbone forward + backward of its trained stages + the head's tanh and matrix products, "
+        "no optimiser; goal 1.15× the floor",
         slow=name != "tiny",
         items=sizes.batch,
     )
@@ -122,14 +125,14 @@ def _epoch(folder: Path | None, quick: bool) -> Case:
         return Case(name, None, ours=lambda: None, skip="give the folder with --coco256 DIR")
     cached = lazy(lambda: epoch_of(folder, True, quick))
     images = lazy(lambda: epoch_of(folder, False, quick))
-    products = lazy(lambda: record_products(cached()))
     return Case(
         name,
         literal=lambda: images()(),
         ours=lambda: cached()(),
-        floor=lambda: [product() for product in products()],
-        note="10 % known, the second epoch with blending, prototypes as the recipe says; literal: the same without "
-        "cache; floor: our matrix products and convolutions; goal 4× faster, at most 20 s",
+        floor=repeat_products(cached),
+        note="10 % known, the second epoch with blending, prototypes as the recipe says; "
+        "literal: the same without cache; floor: our matrix products and convolutions; "
+        "goal 4× faster, at most 20 s",
         slow=not quick,
     )
 

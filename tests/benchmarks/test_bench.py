@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.cases import contrastive, decouple, graph, head, loading, metrics, training
-from benchmarks.harness import Case, Result, lazy, peak_memory, record_products, run
+from benchmarks.harness import Case, Result, lazy, peak_memory, run
+from benchmarks.products import record_products
 from torch import Tensor, nn
 
 from benchmarks import bench
@@ -251,7 +252,7 @@ def test_choose() -> None:
 def test_quick_run_writes_table_json_and_markdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bench, "machine", lambda: MACHINE)
+    monkeypatch.setattr("benchmarks.machine.machine", lambda: MACHINE)
     out, page = tmp_path / "results.json", tmp_path / "RESULTS.md"
     chosen = ["decouple", "gated", "head:", "inference", "coco256", "64, B=2"]
     assert bench.main(["--quick", "--out", str(out), "--markdown", str(page), "--only", *chosen]) == 0
@@ -274,7 +275,7 @@ def test_a_failing_case_is_told_and_the_others_run(
 
     cases = [Case("bad: a", None, fails), Case("good: b", None, list)]
     monkeypatch.setattr(bench, "collect", lambda **_: cases)
-    monkeypatch.setattr(bench, "machine", lambda: MACHINE)
+    monkeypatch.setattr("benchmarks.machine.machine", lambda: MACHINE)
     assert bench.main(["--json"]) == 1
     bad, good = json.loads(capsys.readouterr().out)["results"]
     assert bad["skipped"] == "failed: ValueError: broken"
