@@ -111,7 +111,8 @@ def test_lazy_builds_once() -> None:
 
 
 def test_products_are_recorded_forward_and_backward() -> None:
-    layer, x = nn.Linear(3, 4), torch.randn(5, 3, requires_grad=True)
+    layer = nn.Linear(3, 4)
+    x = torch.randn(5, 3, requires_grad=True)
     found = record_products(lambda: layer(x).sum().backward())
     shapes = [tuple(product().shape) for product in found]  # type: ignore[attr-defined]
     assert sorted(shapes) == [(4, 3), (5, 3), (5, 4)] or sorted(shapes) == [(3, 4), (5, 3), (5, 4)]
@@ -128,7 +129,8 @@ def test_literal_decoupling_is_ours(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     sd = SemanticDecoupling(12, 7, 5).to(dtype)
     literal = decouple.LiteralDecoupling(sd).to(dtype)
-    maps, words = torch.randn(2, 12, 3, 4, dtype=dtype, requires_grad=True), torch.randn(6, 7, dtype=dtype)
+    maps = torch.randn(2, 12, 3, 4, dtype=dtype, requires_grad=True)
+    words = torch.randn(6, 7, dtype=dtype)
     for ours, theirs in zip(sd(maps, words), literal(maps, words), strict=True):
         torch.testing.assert_close(ours, theirs, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
     expected = gradients(sd, literal(maps, words)[0], maps)
@@ -139,8 +141,10 @@ def test_literal_decoupling_is_ours(dtype: torch.dtype) -> None:
 @both
 def test_literal_graph_is_ours(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
-    ours, states = GatedGraph(8).to(dtype), torch.randn(3, 5, 8, dtype=dtype, requires_grad=True)
-    literal, edges = graph.LiteralGraph(ours), graph.random_graph(5).to(dtype)
+    ours = GatedGraph(8).to(dtype)
+    states = torch.randn(3, 5, 8, dtype=dtype, requires_grad=True)
+    literal = graph.LiteralGraph(ours)
+    edges = graph.random_graph(5).to(dtype)
     torch.testing.assert_close(
         ours(states, edges), literal(states, edges), atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype]
     )
@@ -253,7 +257,8 @@ def test_quick_run_writes_table_json_and_markdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("benchmarks.machine.machine", lambda: MACHINE)
-    out, page = tmp_path / "results.json", tmp_path / "RESULTS.md"
+    out = tmp_path / "results.json"
+    page = tmp_path / "RESULTS.md"
     chosen = ["decouple", "gated", "head:", "inference", "coco256", "64, B=2"]
     assert bench.main(["--quick", "--out", str(out), "--markdown", str(page), "--only", *chosen]) == 0
     stored = json.loads(out.read_text())

@@ -14,21 +14,8 @@ from pathlib import Path
 FAMILIES = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "jsonl", ".xml": "xml", ".txt": "txt"}
 TEXT = ("csv", "json", "jsonl", "xml", "txt")
 WORDS = [
-    "maybe",
-    "",
-    " ",
-    "2",
-    "-0",
-    "1e400",
-    "nan",
-    "-1130179",
-    "9" * 400,
-    "0x1",
-    "\u0661",
-    "é" * 3,
-    "=1+1",
-    "..",
-    "/",
+    *("maybe", "", " ", "2", "-0", "1e400", "nan", "-1130179", "9" * 400, "0x1"),
+    *("\u0661", "é" * 3, "=1+1", "..", "/"),
 ]
 
 
@@ -94,9 +81,7 @@ def mutations(content: bytes, suffix: str, seed: int, count: int = 30) -> Iterat
         for name in random.Random(f"{seed} {turn}").sample(names, len(names)):
             try:
                 result = KINDS[name][1](content, random.Random(f"{seed} {turn} {name}"))
-            except (
-                IndexError
-            ):  # nothing to choose from: this file has no attributes, no numbers, no second line
+            except IndexError:  # nothing to choose from: no attributes, no numbers, no second line
                 continue
             if made < count:
                 made += 1
@@ -171,7 +156,8 @@ def block_lost(data: bytes, draw: random.Random) -> bytes:
 
 @kind()
 def block_repeated(data: bytes, draw: random.Random) -> bytes:
-    start, size = draw.randrange(len(data)), draw.randrange(1, 60)
+    start = draw.randrange(len(data))
+    size = draw.randrange(1, 60)
     return data[: start + size] + data[start:]
 
 

@@ -91,7 +91,8 @@ def test_a_category_with_a_nul_is_refused():
 
 
 def test_categories_that_look_the_same():
-    nfc, nfd = unicodedata.normalize("NFC", "café"), unicodedata.normalize("NFD", "café")
+    nfc = unicodedata.normalize("NFC", "café")
+    nfd = unicodedata.normalize("NFD", "café")
     _, found = gathered(["a"], [[0] * 5], categories=("Dog", "dog", " cat", nfc, nfd))
     assert [item[:2] for item in found] == [
         ("warning", "similar-categories"),

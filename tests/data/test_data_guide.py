@@ -53,7 +53,8 @@ def laid_out(tmp_path_factory):
     """Return a folder with every example under its name in the guide, and their sources as the guide writes
     them.
     """
-    here, sources = tmp_path_factory.mktemp("guide"), {}
+    here = tmp_path_factory.mktemp("guide")
+    sources = {}
     for folder, name in PLACES.items():
         (here / folder).mkdir()
         example = importlib.import_module(f"tests.data.formats.{name}").example(here / folder)
@@ -186,7 +187,8 @@ def found_by(call, function):
         yield from ((kind, level) for kind in texts(call.args[1]) for level in texts(call.args[0]))
     if name not in ("add", "fault") or (name == "add" and not {"kind", "level", "line"} & given.keys()):
         return
-    kind, level = given.get("kind", ast.Constant("data")), given.get("level", ast.Constant("error"))
+    kind = given.get("kind", ast.Constant("data"))
+    level = given.get("level", ast.Constant("error"))
     for kinds, levels in assigned(function, kind, level) or [(kind, level)]:
         yield from ((one, other) for one in texts(kinds) for other in texts(levels))
 

@@ -24,8 +24,10 @@ from sarb.errors import DataError, SarbError
 from tests.data.formats import FORMATS, Example, write_example
 from tests.data.mutations import KINDS, Mutation, mutations
 
-#: damaged files of each format (every kind of damage once or twice), and the time to load one
-COUNT, SECONDS = 60, 20
+#: damaged files of each format (every kind of damage once or twice)
+COUNT = 60
+#: time to load one
+SECONDS = 20
 #: format -> what became of its damaged files, for the table at the end
 COUNTS: dict[str, Counter[str]] = {}
 
@@ -115,7 +117,9 @@ def damages(example: Example, seed: int):
 
 def attempt(example: Example, damaged: Path, change: Mutation) -> list[str]:
     """Load strictly and gathering; return what happened, for the counts."""
-    outcome, refused, data = ["damaged"], None, None
+    outcome = ["damaged"]
+    refused = None
+    data = None
     with limits(), suppress(SarbError):
         find(example.source.partition(":")[2])
     with limits():
@@ -157,7 +161,8 @@ def check_message(error: SarbError, example: Example, damaged: Path, change: Mut
     """Check that a refusal names the file, and the line where there is one; return whether it names a
     line.
     """
-    message, findings = str(error), getattr(error, "findings", [])
+    message = str(error)
+    findings = getattr(error, "findings", [])
     # what is wrong in one file may show in another, which then is named; bad bytes cannot
     names = [damaged.name] if change.kind == "latin 1 byte" else [file.name for file in example.files]
     assert any(part in message for part in (*names, str(damaged.parent))), message

@@ -160,7 +160,8 @@ def test_a_draft_is_turned_like_the_whole(orientation):
     exif = Image.Exif()
     exif[274] = orientation
     data = encoded(picture(800, 640), "JPEG", exif=exif)
-    full, small = decode(data), decode(data, draft=150)
+    full = decode(data)
+    small = decode(data, draft=150)
     assert small.size == tuple(side // 4 for side in full.size)
     assert np.abs(array(full.resize(small.size, Image.Resampling.BOX)).astype(int) - array(small)).max() <= 6
 
@@ -168,7 +169,8 @@ def test_a_draft_is_turned_like_the_whole(orientation):
 @pytest.mark.parametrize("mode", ["L", "CMYK"])
 def test_grey_and_inks_may_be_drafted(mode):
     data = encoded(picture(800, 640).convert(mode), "JPEG")
-    full, small = array(data), array(data, draft=300)
+    full = array(data)
+    small = array(data, draft=300)
     assert small.shape == (320, 400, 3)
     expected = np.asarray(Image.fromarray(full).resize((400, 320), Image.Resampling.BOX)).astype(int)
     assert np.abs(expected - small).max() <= 6
@@ -184,7 +186,8 @@ def test_the_limit_is_that_of_the_size_in_the_file(monkeypatch):
 def test_two_decoded_pixels_per_pixel_of_the_smallest_crop(size):
     assert EvalTransform(size).least == 2 * size and EvalTransform(size, draft=0).least is None
     assert TrainTransform(size).least == 4 * size and TrainTransform(size, draft=0).least is None
-    transform, rng = TrainTransform(size), np.random.default_rng(0)
+    transform = TrainTransform(size)
+    rng = np.random.default_rng(0)
     for _ in range(50):
         left, top, right, bottom = transform.box(transform.least, 3 * transform.least, rng)
         assert min(right - left, bottom - top) >= 2 * size
@@ -192,7 +195,8 @@ def test_two_decoded_pixels_per_pixel_of_the_smallest_crop(size):
 
 def test_several_threads_leave_the_filters_of_others_alone(monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 60_000)
-    data, before = encoded(picture(300, 300), "TIFF"), list(warnings.filters)
+    data = encoded(picture(300, 300), "TIFF")
+    before = list(warnings.filters)
     with ThreadPoolExecutor(8) as pool:
         assert {image.size for image in pool.map(decode, [data] * 64)} == {(300, 300)}
     assert warnings.filters == before
@@ -248,7 +252,8 @@ def chunk(kind, data):
 
 def zeros(count):
     """So many zero bytes, deflated a thousand times smaller, without ever holding them."""
-    packer, part = zlib.compressobj(), bytes(1_000_000)
+    packer = zlib.compressobj()
+    part = bytes(1_000_000)
     return (
         b"".join(packer.compress(part[: count - start]) for start in range(0, count, len(part)))
         + packer.flush()
@@ -286,7 +291,8 @@ def bombs():
     jpeg, gif, webp = (encoded(small, kind) for kind in ("JPEG", "GIF", "WEBP"))
     mpo = encoded(small, "MPO", save_all=True, append_images=[small])
     moving = encoded(small, "WEBP", save_all=True, append_images=[Image.new("L", (16, 16), 9)])
-    size_of_jpeg, size_of_mpo = jpeg.index(b"\xff\xc0") + 5, mpo.index(b"\xff\xc0") + 5
+    size_of_jpeg = jpeg.index(b"\xff\xc0") + 5
+    size_of_mpo = mpo.index(b"\xff\xc0") + 5
     large = encoded(Image.new("1", (3000, 3000)), "GIF")
     head = 13 + 3 * 2 ** ((large[10] & 7) + 1)
     text = zlib.compress(bytes(10)), zeros(300_000_000)
@@ -420,8 +426,10 @@ def test_eval_transform_takes_other_modes_and_defaults_to_imagenet():
 
 
 def test_train_boxes_are_the_papers_crops():
-    transform, rng = TrainTransform(448), np.random.default_rng(0)
-    sides, corners = set(), set()
+    transform = TrainTransform(448)
+    rng = np.random.default_rng(0)
+    sides = set()
+    corners = set()
     for _ in range(400):
         left, top, right, bottom = transform.box(1024, 256, rng)  # twice and half the 512 square
         side = (right - left) / 2
@@ -449,7 +457,8 @@ def test_train_transform_equals_the_long_way_where_the_long_way_is_exact():
 
 
 def test_flip_mirrors_about_half_and_nothing_else_changes():
-    plain, mirrored = TrainTransform(24, flip=False), TrainTransform(24)
+    plain = TrainTransform(24, flip=False)
+    mirrored = TrainTransform(24)
     flips = 0
     for seed in range(60):
         first, second = (t(picture(), np.random.default_rng(seed)) for t in (plain, mirrored))
@@ -462,7 +471,8 @@ def test_flip_mirrors_about_half_and_nothing_else_changes():
 
 def test_same_generator_same_result_and_four_draws():
     transform = TrainTransform(24)
-    first, second = np.random.default_rng(5), np.random.default_rng(5)
+    first = np.random.default_rng(5)
+    second = np.random.default_rng(5)
     assert np.array_equal(transform(picture(), first), transform(picture(), second))
     TrainTransform(24, flip=False)(picture(), first)
     transform(picture(), second)
@@ -510,7 +520,8 @@ def test_the_page_says_what_the_code_does(tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     picture().save("photo.jpg")
-    shown, names = [block.text for block in blocks(page) if block.language == "python"], {}
+    shown = [block.text for block in blocks(page) if block.language == "python"]
+    names = {}
     assert len(shown) == 2
     for text in shown:
         exec(text, names)

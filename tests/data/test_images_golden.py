@@ -39,7 +39,8 @@ def on_white(colour, alpha):
 
 def from_ycbcr(y, cb, cr):
     """JFIF."""
-    cb, cr = cb - 128, cr - 128
+    cb = cb - 128
+    cr = cr - 128
     return [
         min(255, max(0, value))
         for value in (y + 1.402 * cr, y - 0.344136 * cb - 0.714136 * cr, y + 1.772 * cb)
@@ -91,7 +92,8 @@ def keyed():
 
 
 COLOURS = [(200, 30, 60), (20, 180, 90), (10, 20, 250), (240, 230, 80)]
-GREYS, ALPHAS = [0, 100, 200, 255], [255, 51, 102, 0]
+GREYS = [0, 100, 200, 255]
+ALPHAS = [255, 51, 102, 0]
 INKS = [(0, 255, 255, 0), (200, 10, 60, 40), (0, 0, 0, 128), (90, 90, 10, 200)]
 LUMAS = [(76, 85, 255), (150, 100, 120), (29, 255, 107), (220, 40, 140)]
 LABS = [(137, 160, 150), (128, 128, 128), (200, 110, 150), (90, 140, 100)]  # all inside sRGB
@@ -187,7 +189,8 @@ def test_what_is_written_today_decodes_as_it_should(mode, kind):
 @pytest.mark.parametrize(("mode", "kind"), [pair for pair in PAIRS if MODES[pair[0]][1] != "?"])
 def test_the_stored_file_gives_the_stored_tensor(mode, kind):
     with np.load(GOLDEN) as stored:
-        data, golden = stored[f"{mode}/{kind}/file"].tobytes(), stored[f"{mode}/{kind}/tensor"]
+        data = stored[f"{mode}/{kind}/file"].tobytes()
+        golden = stored[f"{mode}/{kind}/tensor"]
     assert golden.dtype == np.float32 and golden.shape == (3, SIDE, SIDE)
     # libjpeg and LittleCMS may round differently elsewhere; all else is exact
     assert levels(tensor(data), golden) <= (1.0001 if kind == "JPEG" or mode == "LAB" else 0)

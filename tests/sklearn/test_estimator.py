@@ -65,7 +65,10 @@ def fitted(files, labels):
 
 
 def test_the_import_loads_neither_torch_nor_scikit_learn():
-    code = "import sarb, sys; assert 'SarbClassifier' in dir(sarb); assert not {'torch', 'sklearn'} & {*sys.modules}"
+    code = (
+        "import sarb, sys; assert 'SarbClassifier' in dir(sarb); "
+        "assert not {'torch', 'sklearn'} & {*sys.modules}"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -150,7 +153,9 @@ def test_settings_reach_the_training(files, labels, tmp_path):
 
 
 def test_results(fitted, files):
-    logits, p, y = fitted.decision_function(files), fitted.predict_proba(files), fitted.predict(files)
+    logits = fitted.decision_function(files)
+    p = fitted.predict_proba(files)
+    y = fitted.predict(files)
     assert fitted.classes_.tolist() == ["red", "green", "blue"] and fitted.calibration_ is None
     np.testing.assert_array_equal(logits, sarb.predict(fitted.model_, files).logits)
     np.testing.assert_allclose(p, 1 / (1 + np.exp(-logits.astype(float))))

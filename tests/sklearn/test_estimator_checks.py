@@ -37,7 +37,8 @@ class OnTables(sarb.SarbClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.one_d_array = True, False
+        tags.input_tags.two_d_array = True
+        tags.input_tags.one_d_array = False
         return tags
 
 

@@ -15,7 +15,8 @@ class Frame:
     """What the estimator uses of a pandas DataFrame, which the tests do not need."""
 
     def __init__(self, columns, values):
-        self.columns, self.values = columns, np.array(values, dtype=object)
+        self.columns = columns
+        self.values = np.array(values, dtype=object)
 
     def __array__(self, dtype=None, copy=None):
         return self.values
@@ -23,7 +24,8 @@ class Frame:
 
 def test_memory_dataset():
     random = np.random.RandomState(0)
-    arrays, labels = random.randint(0, 256, (24, 8, 8, 3)).astype(np.uint8), random.randint(-1, 2, (24, 3))
+    arrays = random.randint(0, 256, (24, 8, 8, 3)).astype(np.uint8)
+    labels = random.randint(-1, 2, (24, 3))
     whole = labelled(arrays, labels, "signed", None)
     assert isinstance(whole, MemoryDataset)
     part = whole.take([3, 1])

@@ -18,7 +18,8 @@ def message(official, images=2, labels=LABELS, annotations=5):
 
 
 def test_documented_tables():
-    train, val = COCO["instances_train2014.json", "all"], COCO["instances_val2014.json", "all"]
+    train = COCO["instances_train2014.json", "all"]
+    val = COCO["instances_val2014.json", "all"]
     assert (train.images + val.images, train.annotations + val.annotations) == (123_287, 896_782)
     assert (len(train.positives), sum(train.positives), max(train.positives)) == (80, 241_035, 45_174)
     annotated = COCO["instances_train2014.json", "annotated"]

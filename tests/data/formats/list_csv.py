@@ -35,8 +35,10 @@ def example(root: Path) -> Example:
                 '-o unlisted=unknown (Python: unlisted="unknown"): 6 present, 0 absent, 14 unknown',
             ],
             "label_delimiter": [
-                '-o label_delimiter=space (Python: label_delimiter="space"): 4 categories: car, chair, horse, person',
-                '-o label_delimiter=none (Python: label_delimiter="none"): 4 categories: car, chair, horse person, ',
+                '-o label_delimiter=space (Python: label_delimiter="space"): '
+                "4 categories: car, chair, horse, person",
+                '-o label_delimiter=none (Python: label_delimiter="none"): '
+                "4 categories: car, chair, horse person, ",
             ],
         },
     )

@@ -20,7 +20,8 @@ SHOWN = {
 
 
 def example(root: Path) -> Example:
-    data, objects = [], []
+    data = []
+    objects = []
     for number, (image, names) in enumerate(SHOWN.items()):
         folder = ("VG_100K", "VG_100K_2")[number % 2]
         write_image(root / folder / f"{image}.jpg", number, (8, 8))
