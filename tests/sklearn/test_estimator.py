@@ -131,13 +131,13 @@ def test_an_array_that_can_be_read_in_several_ways_is_not_guessed(files):
 
 
 def test_x_y_and_categories_must_fit(files, labels):
-    with pytest.raises(ValueError, match="X has 24 pictures, but y has 23 rows"):
+    with pytest.raises(ValueError, match="X has 24 images, but y has 23 rows"):
         classifier().fit(files, labels[:-1])
     with pytest.raises(ValueError, match="y has 3 columns, but there are 2 categories: a, b"):
         classifier(categories=["a", "b"]).fit(files, labels)
-    with pytest.raises(ValueError, match="but categories= says"):
+    with pytest.raises(ValueError, match="but categories= has"):
         classifier(categories=["a", "b", "d"]).fit(files, sarb.LabelMatrix(labels, ["a", "b", "c"]))
-    with pytest.raises(sarb.ConfigError, match="'seed' has a parameter of its own, random_state="):
+    with pytest.raises(sarb.ConfigError, match="'seed' is a parameter; pass random_state= instead"):
         classifier(options={"seed": 1}).fit(files, labels)
 
 
@@ -198,7 +198,7 @@ def test_calibrated_by_images_held_out(files, arrays, labels, tmp_path):
     np.testing.assert_array_equal(
         clone(made).set_params(out=None).fit(arrays, labels).predict_proba(files), p
     )
-    with pytest.warns(UserWarning, match="the 1 images held out have no known labels of both kinds"):
+    with pytest.warns(UserWarning, match="the 1 held-out images do not have both"):
         assert classifier(valid=0.05).fit(files, np.ones_like(labels)).calibration_ is None
 
 

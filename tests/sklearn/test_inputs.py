@@ -46,14 +46,14 @@ def test_memory_dataset():
 
 
 WRONG_X = {
-    "one path": ("a.jpg", "got str; a single picture goes into a list"),
-    "one image": (Image.new("RGB", (4, 4)), "got Image; a single picture goes into a list"),
+    "one path": ("a.jpg", "got str; put a single image into a list"),
+    "one image": (Image.new("RGB", (4, 4)), "got Image; put a single image into a list"),
     "one array": (np.zeros((4, 4, 3), np.uint8), r"shape \(4, 4, 3\); expected N paths"),
-    "nothing": ([], "0 pictures"),
+    "nothing": ([], "0 images"),
     "numbers": ([1.5], r"X\[0\] is float; expected a path, a Pillow image or an array"),
     "bytes": (["a.jpg", b"b.jpg"], r"X\[1\] is bytes"),
-    "table": (np.zeros((5, 4)), r"shape \(5, 4\); expected N paths, shape \(N,\), or N pictures"),
-    "floats": (np.zeros((5, 4, 4, 3)), r"X\[0\] has pixels of float64, which have no agreed range.*255"),
+    "table": (np.zeros((5, 4)), r"shape \(5, 4\); expected N paths, shape \(N,\), or N images"),
+    "floats": (np.zeros((5, 4, 4, 3)), r"X\[0\] has float64 pixels, which have no standard range.*255"),
     "sparse": (scipy.sparse.csr_array(np.eye(3)), "a sparse csr_array"),
 }
 

@@ -1,4 +1,4 @@
-"""SarbClassifier: ``fit`` / ``predict`` / ``score`` with the manners of scikit-learn."""
+"""SarbClassifier: ``fit``, ``predict`` and ``score`` as in scikit-learn."""
 
 from __future__ import annotations
 
@@ -25,46 +25,45 @@ from sarb.sklearn.inputs import InputError, labelled, pictures
 if TYPE_CHECKING:
     from sarb.model import Model
 
-#: what a pickle keeps of the model; reading them runs no code
+#: model files that a pickle keeps; reading them runs no code
 MODEL_FILES = ("model.safetensors", "config.json")
 
 
 class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Multi-label image classifier that learns from partial labels.
 
-    X is a list or array of N pictures: paths, Pillow images, or arrays (H, W, 3) of uint8. y (N, C) says
-    present, absent or unknown: a :class:`sarb.LabelMatrix`, truth values, or codes whose meaning
-    ``encoding`` declares. Pictures in memory are trained on as they are: no copy of them is written, only
-    the feature cache, as for files.
+    X is a list or array of N images: paths, Pillow images, or uint8 arrays (H, W, 3). y (N, C) has present,
+    absent or unknown labels: a :class:`sarb.LabelMatrix`, booleans, or codes with an ``encoding``. Images in
+    memory are used directly; only the feature cache is written to disk, as for files.
 
     Args:
-        method: a key of ``sarb.METHODS``; None takes the recipe's.
-        network: a key of ``sarb.NETWORKS``; None takes the recipe's.
-        backbone: a key of ``sarb.BACKBONES``; like all that follow, None takes the recipe's.
-        epochs: passes over the images.
+        method: a key of ``sarb.METHODS``; None uses the recipe's.
+        network: a key of ``sarb.NETWORKS``; None uses the recipe's.
+        backbone: a key of ``sarb.BACKBONES``; None uses the recipe's, also for the parameters below.
+        epochs: number of passes over the training images.
         batch_size: images per step.
         lr: learning rate.
         image_size: side of the network's input in pixels.
-        recipe: name or file of a recipe; None takes the one for this machine.
-        method_options: keyword arguments of the method, e.g. ``{"alpha": 0.5}``.
-        network_options: of the network, e.g. ``{"csrl": "sam"}``.
-        backbone_options: of the backbone, e.g. ``{"train_stages": 1}``.
-        words: GloVe-format file of word vectors.
+        recipe: name or file of a recipe; None chooses the one for this machine.
+        method_options: keyword arguments for the method, e.g. ``{"alpha": 0.5}``.
+        network_options: keyword arguments for the network, e.g. ``{"csrl": "sam"}``.
+        backbone_options: keyword arguments for the backbone, e.g. ``{"train_stages": 1}``.
+        words: file of word vectors in GloVe format.
         options: any other setting of :class:`sarb.settings.Settings`, e.g. ``{"schedule": "cosine"}``.
-        encoding: what the codes of y mean: ``signed`` 1/-1/0, ``binary`` 1/0/NaN, ``minus_one_unknown``
-            1/0/-1 (present/absent/unknown). There is no default, since 0 and -1 mean different things in
-            different places.
-        categories: C names, for a y without names.
+        encoding: codes in y for present/absent/unknown: ``signed`` 1/-1/0, ``binary`` 1/0/NaN,
+            ``minus_one_unknown`` 1/0/-1. There is no default, because 0 and -1 mean different things in
+            different data sets.
+        categories: C names, if y has no names.
         valid: share of the training images to hold out; their known labels calibrate the probabilities.
-        random_state: seed, or a NumPy RandomState to draw it from; None is the recipe's seed, the same each
-            time.
-        out: run folder to write, for one fit; None writes none.
-        verbose: talk to stderr.
+        random_state: seed, or a NumPy RandomState to draw the seed from; None uses the recipe's seed, which
+            is always the same.
+        out: run folder to write, for a single fit; None writes no run folder.
+        verbose: show progress on stderr.
 
     Attributes:
-        model_: the :class:`sarb.Model`.
-        classes_: (C,) names of the categories, in the order of the columns of all results.
-        calibration_: the :class:`sarb.Calibration` from the held-out labels, None without ``valid``.
+        model_: the trained :class:`sarb.Model`.
+        classes_: (C,) category names, in the order of the columns of all results.
+        calibration_: the :class:`sarb.Calibration` fitted to the held-out labels; None without ``valid``.
 
     >>> SarbClassifier(epochs=2, encoding="binary").get_params()["epochs"]
     2
@@ -118,16 +117,16 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> SarbClassifier:
-        """Train on pictures X (N) and labels y (N, C); unknown labels teach nothing by themselves.
+        """Train on N images X and labels y (N, C).
 
-        Up to 1 % of unreadable files are skipped, as in :func:`sarb.fit`.
+        Unreadable files are skipped if they are at most 1 %, as in :func:`sarb.fit`.
         """
         from sarb.training.loop import fit
 
         train = labelled(X, y, self.encoding, self.categories)
         if self.categories is not None and train.categories != tuple(map(str, self.categories)):
             raise InputError(
-                f"y has the categories {train.categories}, but categories= says {self.categories}"
+                f"y has the categories {train.categories}, but categories= has {self.categories}"
             )
         seed = self._seed()
         held_out = None
@@ -139,13 +138,13 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _settings(self) -> dict[str, Any]:
-        """Keyword arguments of :func:`sarb.fit`, besides those that ``fit`` gives itself."""
+        """Keyword arguments for :func:`sarb.fit`, except those that :meth:`fit` sets itself."""
         parameters = self.get_params(deep=False)
         options = dict(self.options or {})
         parameter_of = {name: name for name in parameters} | {"seed": "random_state", "progress": "verbose"}
         if twice := [name for name in options if name in parameter_of]:
             raise ConfigError(
-                [f"options: '{name}' has a parameter of its own, {parameter_of[name]}=" for name in twice]
+                [f"options: '{name}' is a parameter; pass {parameter_of[name]}= instead" for name in twice]
             )
         different = ("options", "encoding", "categories", "valid", "random_state", "verbose")
         return options | {name: value for name, value in parameters.items() if name not in different}
@@ -158,14 +157,14 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return int(check_random_state(self.random_state).randint(2**31))
 
     def _calibrate(self, held_out: Dataset) -> Calibration | None:
-        """Calibrate on the known labels of the images held out, and put the result into the run folder."""
+        """Calibrate on the known labels of the held-out images, and save the result in the run folder."""
         from sarb.workflows.session_labels import store
 
         labels = held_out.labels
         if not (labels.positives.sum() and labels.negatives.sum()):
             warnings.warn(
-                f"valid={self.valid}: the {len(held_out)} images held out have no known labels of both kinds; "
-                "the probabilities stay as the network gives them",
+                f"valid={self.valid}: calibration needs known present and known absent labels, and the "
+                f"{len(held_out)} held-out images do not have both; the probabilities stay uncalibrated",
                 stacklevel=3,
             )
             return None
@@ -180,20 +179,18 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return predict(self.model_, images)
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return the network's logits (N, C). A picture that cannot be read is an error."""
+        """Return the network's logits (N, C); raise an error if an image cannot be read."""
         check_is_fitted(self, "model_")
         return self._scores(pictures(X)).logits.copy()
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability (N, C) that each category is present; calibrated if the model is."""
+        """Return the probability (N, C) that each category is present, calibrated if ``valid`` was set."""
         check_is_fitted(self, "model_")
         scores = self._scores(pictures(X))
         return scores.probabilities if self.calibration_ is None else self.calibration_(scores)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return 1 (present) or 0 (absent), (N, C): probability at least 0.5, or at least its calibrated
-        threshold.
-        """
+        """Return 1 (present) or 0 (absent), (N, C): probability at least 0.5 or the calibrated threshold."""
         probabilities = self.predict_proba(X)
         if self.calibration_ is None:
             return (probabilities >= 0.5).astype(np.int64)
@@ -201,11 +198,11 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return (probabilities >= thresholds).astype(np.int64)
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the mean average precision over the **known** entries of y (N, C), a fraction 0 to 1.
+        """Return the mean average precision over the **known** entries of y (N, C), from 0 to 1.
 
-        An unknown entry is neither a hit nor a miss. A category without a known positive is left out of the
-        mean; if there is no other, the score is nan. Columns with names are matched by name.
-        ``sarb.evaluate`` gives the same number as a percentage, ``mAP``.
+        Unknown entries are ignored. Categories without a known positive are left out of the mean; if none is
+        left, the score is nan. Named columns are matched by name. ``sarb.evaluate`` gives the same number as
+        a percentage, ``mAP``.
         """
         from sarb.inference.prediction import match_categories
 
@@ -232,9 +229,7 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """Keep the model as the bytes of its model folder, which outlive versions of torch and of this
-        class.
-        """
+        """Store the model as the bytes of its model folder, which other versions of torch can read."""
         state = dict(super().__getstate__())
         if "model_" in state:
             model = state["model_"]
