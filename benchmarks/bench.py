@@ -1,11 +1,11 @@
-"""All benchmarks with one command.
+"""Run all benchmarks with one command.
 
-    python -m benchmarks.bench                      every case but the slow ones
+    python -m benchmarks.bench                      all cases except the slow ones
     python -m benchmarks.bench --all --coco256 DIR --markdown benchmarks/RESULTS.md
     python -m benchmarks.bench --only decouple graph --json
 
-A case times the formula as the paper prints it, ours, and a floor, in turns in one process; see
-benchmarks/README.md.
+A case times the literal formula of the paper, our implementation and a lower bound (the floor), alternating
+in one process; see benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ COLUMNS = (
 
 
 def collect(**options: Any) -> list[Case]:
-    """Cases of every module of ``benchmarks/cases``, each given the options that its ``cases`` function
-    takes.
-    """
+    """Return the cases of all modules in ``benchmarks/cases``; each gets the options that it accepts."""
     collected: list[Case] = []
     for module in sorted(pkgutil.iter_modules(folder.__path__), key=lambda module: module.name):
         make = getattr(importlib.import_module(f"{folder.__name__}.{module.name}"), "cases", None)
@@ -56,7 +54,7 @@ def collect(**options: Any) -> list[Case]:
 
 
 def choose(cases: Sequence[Case], only: Sequence[str], everything: bool) -> list[Case]:
-    """Cases whose name contains one of ``only``; without it all, the slow ones on request."""
+    """Return the cases whose name contains one of ``only``; without it, all that are not slow."""
     if only:
         missing = [text for text in only if not any(text.lower() in case.name.lower() for case in cases)]
         if missing:
@@ -68,8 +66,8 @@ def choose(cases: Sequence[Case], only: Sequence[str], everything: bool) -> list
 
 
 def measure(cases: list[Case], rounds: int | None = None) -> Iterator[Result]:
-    """Run cases one after the other; one that fails is told and does not stop the others."""
-    while cases:  # a case is let go before the next one, with all the memory it holds
+    """Run the cases in order; a failure is reported and does not stop the others."""
+    while cases:  # popping a case frees its memory before the next one starts
         case = cases.pop(0)
         print(f"… {case.name}", file=sys.stderr, flush=True)
         try:
@@ -80,7 +78,7 @@ def measure(cases: list[Case], rounds: int | None = None) -> Iterator[Result]:
 
 
 def context(arguments: Sequence[str]) -> dict[str, Any]:
-    """When, what and where: date, commit, command, machine."""
+    """Return date, commit, command and machine."""
     from benchmarks.machine import machine  # imports torch, which --help does not need
 
     return {
@@ -103,7 +101,7 @@ def _commit() -> str:
 
 
 def cells(result: Result) -> tuple[str, ...]:
-    """One line of the table; a dash where there is nothing to say."""
+    """Return one row of the table, with dashes for missing values."""
     if result.skipped:
         return (result.name, *["–"] * (len(COLUMNS) - 1))
     return (
@@ -121,7 +119,7 @@ def cells(result: Result) -> tuple[str, ...]:
 
 
 def table(results: Sequence[Result]) -> str:
-    """For the console: numbers to the right, notes below."""
+    """Return a table for the console, with the notes below."""
     rows = [COLUMNS, *map(cells, results)]
     first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
@@ -139,7 +137,7 @@ def _remark(result: Result) -> str:
 
 
 def markdown(results: Sequence[Result], measured: Mapping[str, Any]) -> str:
-    """RESULTS.md: where and how, the table, the notes."""
+    """Return the content of RESULTS.md: machine, table and notes."""
     computer = measured["machine"]
     speeds = ", ".join(f"{name} {value:g}" for name, value in computer["gflops"].items())
     versions = ", ".join(f"{name} {version}" for name, version in computer["versions"].items())
@@ -149,13 +147,14 @@ def markdown(results: Sequence[Result], measured: Mapping[str, Any]) -> str:
         "",
         f"{measured['date']}, commit {measured['commit']}, `{measured['command']}`",
         "",
-        f"{computer['gpu'] or computer['processor']}, {computer['cores']} cores, {computer['threads']} threads, "
+        f"{computer['gpu'] or computer['processor']}, "
+        f"{computer['cores']} cores, {computer['threads']} threads, "
         f"load {computer['load']:.1f} at the start; {versions}. "
         f"Measured: GFLOP/s of matrix products ({speeds}); "
         f"copy {computer['copy_gigabytes_per_second']:g} GB/s.",
         "",
-        "Times are medians, ratios medians of the ratios within a round, memory the peak that one call adds; "
-        "what the columns mean is told in [README.md](README.md).",
+        "Times are medians, ratios are medians of the ratios within a round, memory is the peak that one "
+        "call adds. [README.md](README.md) explains the columns.",
         "",
         "| " + " | ".join((*COLUMNS, "rounds", "note")) + " |",
         "|---|" + "--:|" * len(COLUMNS) + "---|",
@@ -169,25 +168,25 @@ def _parser() -> argparse.ArgumentParser:
         "bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="NAME", help="cases with one of these in their name"
+        "--only", nargs="+", default=[], metavar="NAME", help="run cases with one of these in their name"
     )
-    parser.add_argument("--all", action="store_true", help="the slow cases as well (minutes each on a CPU)")
+    parser.add_argument("--all", action="store_true", help="run the slow cases too (minutes each on a CPU)")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument(
-        "--quick", action="store_true", help="toy sizes and one round: shows that it runs, no more"
+        "--quick", action="store_true", help="toy sizes and one round, only to see that it runs"
     )
-    parser.add_argument("--rounds", type=int, help="so many rounds instead of each case's own number")
+    parser.add_argument("--rounds", type=int, help="number of rounds, instead of each case's own")
     parser.add_argument("--coco256", type=Path, metavar="DIR", help="folder of the coco256 data set")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the JSON to a file")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="also write the JSON to a file")
     parser.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="write the table, e.g. benchmarks/RESULTS.md"
+        "--markdown", type=Path, metavar="FILE", help="also write the table, e.g. to benchmarks/RESULTS.md"
     )
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; 1 if a case failed."""
+    """Run the benchmarks; return 1 if a case failed."""
     argv = list(sys.argv[1:] if argv is None else argv)
     options = _parser().parse_args(argv)
     cases = collect(quick=options.quick, coco256=options.coco256)
@@ -200,7 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     text = ""
     for result in measure(chosen, 1 if options.quick and options.rounds is None else options.rounds):
         results.append(result)
-        # written after every case: the last ones take long
+        # write after every case, because the last ones take long
         content = {**measured, "results": [result.as_dict() for result in results]}
         text = json.dumps(content, indent=2, ensure_ascii=False)
         if options.out is not None:

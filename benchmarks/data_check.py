@@ -1,9 +1,9 @@
-"""How long and how much memory `sarb data check` takes on a large table, without opening images.
+"""Time and memory of `sarb data check` on a large table, without opening images.
 
     python benchmarks/data_check.py --rows 1000000 --columns 80 --out benchmarks/data_check.csv
 
-Writes a seeded CSV (4 % present, 16 % absent, 80 % blank), checks it in a process of its own, and appends
-one row with seconds, peak resident memory and, as the floor, the seconds the csv module alone takes to split
+Writes a random CSV (4 % present, 16 % absent, 80 % blank), checks it in a separate process, and appends one
+row with seconds, peak resident memory and, as a lower bound, the seconds that the csv module takes to parse
 the same file.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 
 
 def write_table(path: Path, rows: int, columns: int, kind: str) -> None:
-    """Write the table; ``bad`` puts a wrong value into every hundredth row, ``words`` spells the labels."""
+    """Write the table; ``bad`` has a wrong value in every hundredth row, ``words`` uses yes and no."""
     random = np.random.default_rng(0)
     codes = np.array(["yes", "no", ""] if kind == "words" else ["1", "0", ""])
     with path.open("w") as file:
@@ -45,7 +45,7 @@ def csv_only(path: Path) -> float:
 
 
 def check(path: Path, kind: str) -> tuple[float, float, int]:
-    """Return seconds, peak memory in GB and the number of errors found."""
+    """Return seconds, peak memory in GB and the number of errors."""
     options = ["-o", "check_files=false", *([] if kind == "words" else ["-o", "encoding=binary"])]
     code = "from sarb.cli.app import main; main()"
     arguments = ["data", "check", str(path), *options, "--no-images", "--json"]

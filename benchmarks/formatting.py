@@ -1,10 +1,10 @@
-"""Seconds, bytes and ratios as the tables print them; a dash where nothing was measured."""
+"""Format seconds, bytes and ratios for the tables; missing values are dashes."""
 
 from __future__ import annotations
 
 
 def format_seconds(value: float | None) -> str:
-    """``2.50 s``, ``12.3 ms`` or ``4.56 µs``."""
+    """Return a text like ``2.50 s``, ``12.3 ms`` or ``4.56 µs``."""
     if value is None:
         return "–"
     if value >= 1:
@@ -13,12 +13,12 @@ def format_seconds(value: float | None) -> str:
 
 
 def format_bytes(value: int | None) -> str:
-    """``1,234 MB``."""
+    """Return a text like ``1,234 MB``."""
     return "–" if value is None else f"{value / 1e6:,.0f} MB"
 
 
 def format_ratio(value: float | None) -> str:
-    """``1.23×`` or ``45×``."""
+    """Return a text like ``1.23×`` or ``45×``."""
     if value is None:
         return "–"
     return f"{value:,.2f}×" if value < 10 else f"{value:,.0f}×"

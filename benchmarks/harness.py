@@ -1,12 +1,12 @@
-"""Measure one case: the plain formula, ours and a floor, in turns in one process.
+"""Measure one case: the literal formula, ours and a lower bound, alternating in one process.
 
     case = Case("square", literal=lambda: [x * x for x in range(10**6)], ours=lambda: np.arange(10**6) ** 2)
     result = run(case)          # result.ratio, result.memory_ratio, result.distance
 
-Peak memory is what one call adds to the resident memory of the process: free heap pages are given back
-(``malloc_trim``), the kernel's high-water mark is reset (``/proc/self/clear_refs``), the call runs, the mark
-is read. Nothing is sampled, so no short peak is missed; where the kernel does not offer it, the memory is
-left out. On a GPU it is what ``torch.cuda.max_memory_allocated`` says.
+Peak memory is what one call adds to the resident memory of the process: return free heap pages
+(``malloc_trim``), reset the kernel's high-water mark (``/proc/self/clear_refs``), run the call, read the
+mark. This does not sample, so it misses no short peak. It is left out if the kernel does not support it. On a
+GPU it is ``torch.cuda.max_memory_allocated``.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-#: above so many seconds for the literal formula, three rounds have to do
+#: if the literal formula takes more seconds than this, run only three rounds
 LONG = 20.0
 LONG_ROUNDS = 3
-#: a smaller peak than this cannot be told from noise and is counted as so much
+#: smaller peaks are noise and count as this many bytes
 LEAST_MEMORY = 1 << 20
 
 Work = Callable[[], object]
@@ -33,23 +33,24 @@ T = TypeVar("T")
 
 @dataclass
 class Case:
-    """One line of the benchmark. Make data on first use (:func:`lazy`): a case that is only listed should
-    cost nothing.
+    """One row of the benchmark.
+
+    Create data on first use (:func:`lazy`), so that listing the cases costs nothing.
 
     Attributes:
-        name: ``part: what, sizes``; ``--only`` looks for a part of it.
-        literal: the formula as anyone would write it; None where there is none.
-        ours: what the package does.
-        floor: the work that no implementation can avoid.
-        scale: the literal formula runs on a part; its time is multiplied by this (and its memory not
-            compared).
-        repeats: rounds.
-        note: one line: what the literal formula and the floor are, and the goal.
+        name: ``part: what, sizes``; ``--only`` matches a part of it.
+        literal: the formula as anyone would write it; None if there is none.
+        ours: the implementation in the package.
+        floor: work that no implementation can avoid.
+        scale: factor for the time of the literal formula if it runs on a part of the data; its memory is then
+            not compared.
+        repeats: number of rounds.
+        note: one line that explains the literal formula, the floor and the goal.
         memory: measure the peak memory of both.
-        slow: run only when named or with ``--all``.
-        items: images (or other things) per call, to print so many per second.
-        skip: why it cannot run here.
-        detail: called after the measurement, its text is added to the note.
+        slow: run only if named or with ``--all``.
+        items: images (or other items) per call, to print items per second.
+        skip: reason why it cannot run here.
+        detail: called after the measurement; its text is added to the note.
     """
 
     name: str
@@ -68,7 +69,7 @@ class Case:
 
 @dataclass
 class Result:
-    """Medians over the rounds, in seconds and bytes; ratios are medians of the ratios within a round."""
+    """Medians over the rounds in seconds and bytes; ratios are medians of the ratios within a round."""
 
     name: str
     note: str = ""
@@ -86,12 +87,12 @@ class Result:
     times: dict[str, list[float]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it, ready for JSON."""
+        """Return all fields, ready for JSON."""
         return asdict(self)
 
 
 def lazy(build: Callable[[], T]) -> Callable[[], T]:
-    """Return a function that builds once, on its first call."""
+    """Return a function that calls ``build`` once, on its first call."""
     made: list[T] = []
 
     def get() -> T:
@@ -103,11 +104,11 @@ def lazy(build: Callable[[], T]) -> Callable[[], T]:
 
 
 def run(case: Case, rounds: int | None = None) -> Result:
-    """Measure a case: one warm-up each, then rounds in which literal, ours and floor take turns.
+    """Measure a case: one warm-up call each, then rounds of literal, ours and floor.
 
     Args:
         case: what to measure.
-        rounds: None takes the case's own number, at least five unless the literal formula takes over 20
+        rounds: None uses the case's own number, at least five; three if the literal formula takes over 20
             seconds.
     """
     if case.skip:
@@ -150,7 +151,7 @@ def _summarise(result: Result, case: Case) -> None:
 
 
 def _median_ratio(above: list[float], below: list[float]) -> float:
-    # Within a round both see the same machine, however busy it is; the medians of each alone may not.
+    # Within a round the machine is equally busy for both; this is not true for separate medians.
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
 
 
@@ -164,7 +165,7 @@ def _measure_memory(result: Result, case: Case) -> None:
 
 
 def seconds(work: Work) -> float:
-    """Time one call."""
+    """Return the time of one call."""
     torch = _torch_with_gpu()
     started = time.perf_counter()
     work()
@@ -174,7 +175,7 @@ def seconds(work: Work) -> float:
 
 
 def peak_memory(work: Work) -> int | None:
-    """Bytes that one call needs at most on top of what is held already; None where it cannot be measured."""
+    """Return the bytes that one call adds at its peak; None if it cannot be measured."""
     gc.collect()
     torch = _torch_with_gpu()
     if torch is not None:
@@ -191,15 +192,15 @@ def peak_memory(work: Work) -> int | None:
 
 
 def _torch_with_gpu() -> Any:
-    """Torch, if it is loaded and has a GPU."""
+    """Return torch if it is imported and has a GPU."""
     torch = sys.modules.get("torch")
     return torch if torch is not None and torch.cuda.is_available() else None
 
 
 def _reset_peak() -> bool:
-    """Give free heap pages back, then set the high-water mark to what is resident now."""
+    """Return free heap pages, then set the high-water mark to the current resident memory."""
     try:
-        # What an earlier call has freed would otherwise serve this one, and its memory would not be seen.
+        # Otherwise the call could reuse memory that an earlier call freed, and it would not be counted.
         ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")
     except (OSError, AttributeError):
@@ -208,7 +209,7 @@ def _reset_peak() -> bool:
 
 
 def status(key: str) -> int:
-    """Bytes of a line of ``/proc/self/status``."""
+    """Return a value of ``/proc/self/status`` in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key + ":"):
             return int(line.split()[1]) * 1024

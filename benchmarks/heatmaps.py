@@ -1,14 +1,14 @@
-"""Do heat maps point at the object? Peaks of the attention against the boxes of the drawn demo pictures.
+"""Do heat maps point at the object? Compare their peaks with the object boxes of the demo images.
 
-    python -m benchmarks.heatmaps                            trains on the demo set, 30 % of the labels known
-    python -m benchmarks.heatmaps --run runs/demo30          uses a model that is there
+    python -m benchmarks.heatmaps                            train on the demo set, 30 % of the labels known
+    python -m benchmarks.heatmaps --run runs/demo30          use an existing model
     python -m benchmarks.heatmaps --set network.csrl=sam     any setting of ``sarb train``
 
-For each category that is present in a test picture the strongest cell of its map is looked up. It counts if
-its centre lies in a box of the category, enlarged by one cell on each side (``hits``), or in the box itself
-(``strict``). Chance is the share of all cells that would count, so what a map pointing anywhere gives;
-``middle`` is what a map that always points at the middle of the picture gives; ``other`` what the map of
-another present category gives, in pictures that have one.
+For each category that is present in a test image, take the strongest cell of its map. It is a hit if its
+centre lies in a box of the category that is enlarged by one cell on each side (``hits``), or in the box
+itself (``strict``). For comparison: ``chance`` is the share of all cells that would be a hit, ``middle`` is
+the result of a map that always points at the middle of the image, and ``other`` is the result of the map of
+another present category, in images that have one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GOAL = 70.0
 
 
 class Looked(NamedTuple):
-    """One present category of one picture."""
+    """Result for one present category of one image."""
 
     hit: bool
     strict: bool
@@ -43,9 +43,7 @@ class Looked(NamedTuple):
 
 
 def inside(boxes: Sequence[Box], shape: tuple[int, int], size: int, margin: float) -> NDArray[np.bool_]:
-    """Cells (H, W) whose centre lies in a box, enlarged by ``margin`` cells, of a picture of size × size
-    pixels.
-    """
+    """Return a mask (H, W) of the cells whose centre lies in a box that is enlarged by ``margin`` cells."""
     down, across = ((np.arange(count) + 0.5) * size / count for count in shape)
     tall, wide = (margin * size / count for count in shape)
     covered = np.zeros(shape, bool)
@@ -56,7 +54,7 @@ def inside(boxes: Sequence[Box], shape: tuple[int, int], size: int, margin: floa
 
 
 def judge(maps: NDArray[np.float32], boxes: Sequence[Sequence[Box]], size: int) -> list[Looked]:
-    """Judge the maps (C', H, W) of the categories present in one picture, given the boxes of each."""
+    """Judge the maps (C', H, W) of the categories present in one image, given the boxes of each."""
     shape = (maps.shape[1], maps.shape[2])
     middle = (shape[0] // 2) * shape[1] + shape[1] // 2
     peaks = [int(heat.argmax()) for heat in maps]
@@ -77,7 +75,7 @@ def judge(maps: NDArray[np.float32], boxes: Sequence[Sequence[Box]], size: int) 
 
 
 def measure(model: Model, data: sarb.Data, count: int, maps: str = "attention") -> dict[str, float]:
-    """Percentages over all present categories of the first ``count`` test pictures."""
+    """Return percentages over all present categories of the first ``count`` test images."""
     size = int(data.notes["size"])
     looked: list[Looked] = []
     for path, boxes in zip(data.test.paths, demo_boxes(data, "test", count), strict=False):
@@ -93,13 +91,13 @@ def measure(model: Model, data: sarb.Data, count: int, maps: str = "attention") 
 
 
 def summary(measured: dict[str, float], maps: str) -> str:
-    """One sentence with all numbers."""
+    """Return one sentence with all numbers."""
     return (
-        f"heat maps ({maps}) on {measured['images']:.0f} demo test pictures, "
+        f"heat maps ({maps}) on {measured['images']:.0f} demo test images, "
         f"{measured['categories']:.0f} present categories: "
-        f"{measured['hits']:.1f} % of the peaks in a box of the category or one cell beside it "
+        f"{measured['hits']:.1f} % of the peaks in a box of the category or one cell next to it "
         f"(goal {GOAL:g}); in the box itself {measured['strict']:.1f}; chance {measured['chance']:.1f}; "
-        f"the middle of the picture {measured['middle']:.1f}; "
+        f"the middle of the image {measured['middle']:.1f}; "
         f"the peak of another present category {measured['other']:.1f}"
     )
 
@@ -111,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--known", type=float, default=0.3)
     parser.add_argument("--maps", default="attention", help="attention or evidence")
     parser.add_argument(
-        "-o", "--option", action="append", default=[], metavar="KEY=VALUE", help="of the demo set"
+        "-o", "--option", action="append", default=[], metavar="KEY=VALUE", help="option of the demo set"
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
@@ -120,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train or load, measure, print; 1 if the goal is missed."""
+    """Train or load a model, measure, print; return 1 if the goal is missed."""
     options = _parser().parse_args(arguments)
     data_options = dict(text.split("=", 1) for text in options.option)
     data = sarb.load("demo", **data_options)

@@ -1,4 +1,4 @@
-"""What this computer is and how fast it is, measured."""
+"""Describe this computer and measure its speed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.harness import seconds
 
-#: products (rows, inner, columns) of the paper's sizes
+#: matrix products (rows, inner, columns) in the paper's sizes
 SHAPES = {
     "1024³": (1024, 1024, 1024),
     "SD image": (784, 1024, 512),
@@ -22,9 +22,7 @@ SHAPES = {
 
 
 def machine() -> dict[str, Any]:
-    """What this computer is and can do: GFLOP/s of products of the paper's shapes, bandwidth of a copy,
-    versions.
-    """
+    """Return hardware, GFLOP/s of products in the paper's sizes, bandwidth of a copy, and versions."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -59,7 +57,7 @@ def _gflops(rows: int, inner: int, columns: int) -> float:
 
 
 def _bandwidth() -> float:
-    """Gigabytes read plus written per second by a copy of 256 MB."""
+    """Return the gigabytes per second that a copy of 256 MB reads plus writes."""
     source = torch.ones(1 << 26, device=_device())
     target = torch.empty_like(source)
     best = min(seconds(lambda: target.copy_(source)) for _ in range(5))

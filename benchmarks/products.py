@@ -1,4 +1,4 @@
-"""The matrix products of a piece of work: recorded, repeated alone as a floor, and counted."""
+"""Record, repeat and count the matrix products of a piece of work."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from benchmarks.harness import Work, lazy
 
 
 def repeat_products(make: Callable[[], Work]) -> Work:
-    """Return the floor of a piece of work: its matrix products and convolutions alone.
+    """Return a lower bound for a piece of work: only its matrix products and convolutions.
 
     Args:
-        make: gives the work; called before the products are recorded, on the first call of the floor.
+        make: returns the work; it is called once, before recording starts.
     """
     products = lazy(lambda: record_products(make()))
 
@@ -24,11 +24,10 @@ def repeat_products(make: Callable[[], Work]) -> Work:
 
 
 def record_products(work: Work) -> list[Work]:
-    """Run ``work`` once; return its matrix products and convolutions, forward and backward, to be repeated
-    alone.
+    """Run ``work`` once; return its matrix products and convolutions, forward and backward, as functions.
 
-    Operands of the same shape and strides share their memory: the replay sees the caches at their best, as a
-    floor may.
+    Operands of the same shape and strides share memory, so the replay makes the best use of the caches, which
+    is fine for a lower bound.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -64,7 +63,7 @@ def record_products(work: Work) -> list[Work]:
 
 
 def gigaflops(work: Work) -> float:
-    """Run ``work`` once and count what its matrix products and convolutions multiply and add, in 10⁹."""
+    """Run ``work`` once; return the GFLOP of its matrix products and convolutions."""
     from torch.utils.flop_counter import FlopCounterMode
 
     with FlopCounterMode(display=False) as counter:

@@ -1,11 +1,11 @@
-"""Time and memory of every part as the number of images (N) or of categories (C) grows.
+"""Time and memory of every part as the number of images (N) or categories (C) grows.
 
     python -m benchmarks.scale --markdown benchmarks/RESULTS.md     all sizes, up to hours on a busy machine
     python -m benchmarks.scale --quick                              sizes that take seconds
-    python -m benchmarks.scale --only SD hide                       measure these anew, keep the other rows
-    python -m benchmarks.scale --redraw                             figure and table from the CSV alone
+    python -m benchmarks.scale --only SD hide                       measure these again, keep the other rows
+    python -m benchmarks.scale --redraw                             make figure and table from the CSV
 
-Every point runs in a process of its own, so that no memory of another one serves it. See
+Every point runs in a separate process, so that it cannot reuse memory of another one. See
 benchmarks/README.md.
 """
 
@@ -28,14 +28,14 @@ from benchmarks.harness import LEAST_MEMORY, Work, peak_memory, seconds, status
 from benchmarks.scale_parts import BATCH, DIM, FEW, HIDDEN, PARTS, POSITIVES, SIDE, SOME_IMAGES
 from sarb.files import atomic_write
 
-#: a point is repeated until it has taken so many seconds, or so many times
+#: a point is repeated until it has taken ENOUGH seconds, but at most REPEATS times
 ENOUGH = 2.0
 REPEATS = 5
-#: largest size of a quick run
+#: largest sizes of a quick run
 QUICK = {"N": 100_000, "C": 1_000}
-#: the exponent is fitted to sizes of at least this part of the largest one; below, the fixed cost shows
+#: the exponent is fitted to sizes of at least this share of the largest; below, fixed costs dominate
 UPPER = 1 / 100
-#: marks around the section of RESULTS.md
+#: marks around the section in RESULTS.md
 BEGIN = "<!-- scale: begin -->"
 END = "<!-- scale: end -->"
 #: attribute of a point -> what the figure calls it, and its unit
@@ -44,9 +44,7 @@ QUANTITIES = {"seconds": ("time", 1.0), "memory": ("memory", 1e6)}
 
 @dataclass
 class Point:
-    """One measurement: ``memory`` is what the call adds at its peak, ``process`` all that is held at that
-    moment.
-    """
+    """One measurement: ``memory`` is what the call adds at its peak, ``process`` the total at that time."""
 
     part: str
     size: int
@@ -57,7 +55,7 @@ class Point:
 
 
 def measure(work: Work, warm: Work | None = None) -> dict[str, float | int | None]:
-    """Best time and peak memory of a work, after a small one that loads libraries and starts threads."""
+    """Return best time and peak memory, after a small warm-up that loads libraries and starts threads."""
     if warm is not None:
         warm()
     times: list[float] = []
@@ -69,7 +67,7 @@ def measure(work: Work, warm: Work | None = None) -> dict[str, float | int | Non
 
 
 def alone(part: str, size: int, limit: float) -> Point:
-    """Measure one point in a fresh process; one that takes longer than ``limit`` or fails says so."""
+    """Measure one point in a new process; ``failed`` is set if it fails or takes over ``limit`` seconds."""
     command = [sys.executable, "-m", "benchmarks.scale", "--point", part, str(size)]
     try:
         done = subprocess.run(
@@ -85,9 +83,9 @@ def alone(part: str, size: int, limit: float) -> Point:
 
 
 def exponent(points: Sequence[Point], quantity: str) -> float | None:
-    """Slope of log ``quantity`` against log size over the upper part of a curve; None with fewer than two points.
+    """Return the slope of log ``quantity`` over log size for large sizes; None with fewer than two points.
 
-    Memory below what can be measured is left out.
+    Memory that is too small to measure is left out.
     """
     least = LEAST_MEMORY + 1 if quantity == "memory" else 0.0
     values = [(point.size, getattr(point, quantity)) for point in points]
@@ -101,7 +99,7 @@ def exponent(points: Sequence[Point], quantity: str) -> float | None:
 
 
 def curves(points: Sequence[Point], grows: str) -> dict[str, list[Point]]:
-    """Points of every part that grows with N or C, by size."""
+    """Return the points of every part that grows with N or C, sorted by size."""
     by_size = sorted(points, key=lambda point: point.size)
     lines = {part: [p for p in by_size if p.part == part] for part in PARTS if PARTS[part].grows == grows}
     return {part: line for part, line in lines.items() if line}
@@ -116,7 +114,7 @@ def save(path: Path, points: Sequence[Point]) -> None:
 
 
 def load(path: Path) -> list[Point]:
-    """Read what :func:`save` wrote; nothing if there is no such file."""
+    """Read what :func:`save` wrote; return an empty list if the file does not exist."""
     if not path.is_file():
         return []
     rows = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
@@ -134,7 +132,7 @@ def load(path: Path) -> list[Point]:
 
 
 def section(points: Sequence[Point], figure: str) -> str:
-    """Markdown: the figure, and a table of N and one of C with the fitted exponents."""
+    """Return Markdown with the figure and one table each for N and C with fitted exponents."""
     captions = {
         "N": f"As N grows: rows of {FEW} categories; prototypes by known positives, D={DIM}",
         "C": f"As C grows: B={BATCH}, D={DIM}, hidden={HIDDEN}, {SIDE}×{SIDE}, forward and backward, "
@@ -147,9 +145,8 @@ def section(points: Sequence[Point], figure: str) -> str:
         "",
         f"![time and memory as N and C grow]({figure})",
         "",
-        "`python -m benchmarks.scale`: best time and peak memory of one call, "
-        "each point in a process of its own; "
-        f"exponents fitted to sizes from 1/{1 / UPPER:.0f} of the largest on.",
+        "`python -m benchmarks.scale`: best time and peak memory of one call, each point in a separate "
+        f"process. Exponents are fitted to sizes of at least 1/{1 / UPPER:.0f} of the largest.",
         "",
     ]
     for grows, caption in captions.items():
@@ -177,7 +174,7 @@ def _cell(point: Point | None) -> str:
 
 
 def insert(page: str, text: str) -> str:
-    """Put the section between its marks in a page, or at the end of a page without them."""
+    """Replace the section between its marks in a page, or add it at the end."""
     before, mark, rest = page.partition(BEGIN)
     if not mark:
         return f"{page.rstrip()}\n\n{text}\n"
@@ -185,9 +182,7 @@ def insert(page: str, text: str) -> str:
 
 
 def draw(points: Sequence[Point]) -> bytes:
-    """Time above, memory below, N to the left, C to the right; both axes logarithmic, exponents in the
-    legend.
-    """
+    """Plot time (top) and memory (bottom) over N (left) and C (right) on logarithmic axes."""
     from sarb.report.style import new_figure, png, style
 
     labels = {"N": "images, or known positives", "C": "categories"}
@@ -229,25 +224,23 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "scale", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="sizes that take seconds each")
+    parser.add_argument("--quick", action="store_true", help="only sizes that take seconds")
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="PART", help="parts with one of these in their name"
+        "--only", nargs="+", default=[], metavar="PART", help="measure parts with one of these in their name"
     )
     parser.add_argument(
-        "--limit", type=float, default=900, metavar="SECONDS", help="most time of a point [%(default)g]"
+        "--limit", type=float, default=900, metavar="SECONDS", help="time limit for a point [%(default)g]"
     )
-    parser.add_argument("--redraw", action="store_true", help="measure nothing, read --out")
+    parser.add_argument("--redraw", action="store_true", help="measure nothing, use the CSV of --out")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/scale.csv"), metavar="FILE")
     parser.add_argument("--figure", type=Path, default=Path("benchmarks/scale.png"), metavar="FILE")
-    parser.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="page whose section between the marks to replace"
-    )
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="page in which to replace the section")
     parser.add_argument("--point", nargs=2, metavar=("PART", "SIZE"), help=argparse.SUPPRESS)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; 1 if a point failed."""
+    """Run the measurements; return 1 if a point failed."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.point is not None:
@@ -274,9 +267,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(parts: Sequence[str], points: list[Point], options: argparse.Namespace) -> list[Point]:
-    """Measure parts from small to large, saved after every point; after one that failed there are no larger
-    ones.
-    """
+    """Measure parts from small to large and save after every point; skip larger sizes after a failure."""
     for name in parts:
         for size in PARTS[name].sizes:
             if options.quick and size > QUICK[PARTS[name].grows]:

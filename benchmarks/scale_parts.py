@@ -1,4 +1,4 @@
-"""What is measured as N or C grows: every part with its sizes and a function that builds its work."""
+"""The parts that are measured as N or C grows, each with its sizes and a function that builds its work."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 from benchmarks.harness import Work
 
-#: rows of a label matrix; categories, as in VOC, COCO, Visual Genome, LVIS and beyond
+#: rows of a label matrix, and numbers of categories as in VOC, COCO, Visual Genome, LVIS and beyond
 IMAGES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 CATEGORIES = (20, 80, 200, 1_000, 3_000, 10_000)
-#: of the parts that grow with C: B, D, hidden (a quarter of the paper's) and the grid
+#: sizes for the parts that grow with C: B, D, hidden (a quarter of the paper's) and the grid
 BATCH = 8
 DIM = 256
 HIDDEN = 128
 SIDE = 7
-#: categories of the parts that grow with N
+#: number of categories for the parts that grow with N
 FEW = 20
-#: images of the parts that count labels as C grows, and positives of a category
+#: for the parts that grow with C: number of images with labels, and positives per category
 SOME_IMAGES = 20_000
 POSITIVES = 100
-#: edges of a category in the sparse graph
+#: edges per category in the sparse graph
 NEIGHBOURS = 32
 
 
@@ -30,8 +30,8 @@ class Part:
 
     Attributes:
         grows: ``"N"`` or ``"C"``.
-        sizes: where it is measured.
-        build: size -> the work to measure; imports torch only if it needs it.
+        sizes: sizes to measure.
+        build: returns the work for a size; imports torch only if needed.
     """
 
     grows: str
@@ -116,14 +116,12 @@ def _contrastive(categories: int) -> Work:
 
     reps = torch.randn(BATCH, categories, DIM, requires_grad=True)
     labels = partial_labels(BATCH, categories)
-    labels[:2, 0] = 1  # at least one pair that pulls
+    labels[:2, 0] = 1  # at least one positive pair
     return lambda: torch.autograd.grad(contrastive(reps, labels), reps)
 
 
 def _head_step(csrl: str, categories: int) -> Work:
-    """One step of training: plain, ILRB, PLRB and contrastive terms, backward, Adam; maps stand in for the
-    backbone.
-    """
+    """One training step on random maps: plain, ILRB, PLRB and contrastive terms, backward, Adam."""
     import torch
 
     from benchmarks.cases.graph import random_graph
@@ -152,7 +150,7 @@ PARTS: dict[str, Part] = {
     "co-occurrence graph": Part("N", IMAGES, lambda size: _labels("graph", size)),
     "average precision": Part("N", IMAGES, lambda size: _metrics("precision", size)),
     "evaluate": Part("N", IMAGES, lambda size: _metrics("evaluate", size)),
-    # ten million positives of D = 256 would be 10 GB before anything is done with them
+    # ten million positives with D = 256 would need 10 GB for the input alone
     "prototypes, by positives": Part("N", IMAGES[:-1], lambda size: _prototypes(FEW, size // FEW)),
     "SD": Part("C", CATEGORIES, lambda size: _attention("sd", size)),
     "SAM": Part("C", CATEGORIES, lambda size: _attention("sam", size)),

@@ -1,4 +1,4 @@
-"""The contrastive loss, forward and backward: against the loop over pairs, and against lists of pairs."""
+"""The contrastive loss, forward and backward, compared with a loop over pairs and with lists of pairs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sarb.losses import contrastive
 
 
 def loop(reps: Tensor, labels: Tensor) -> Tensor:
-    """Eq. 7 pair by pair, every pair of two known labels; the cut of the negatives is left out."""
+    """Eq. 7, pair by pair of two known labels; without the limit on negative pairs."""
     losses = []
     codes = labels.tolist()
     for c, rows in enumerate(reps.unbind(1)):
-        row = rows.unbind(0)  # reps[n, c] would make every pair's gradient as large as reps
+        row = rows.unbind(0)  # with reps[n, c], every pair's gradient would be as large as reps
         for n in range(len(row)):
             for m in range(n + 1, len(row)):
                 if codes[n][c] and codes[m][c]:
@@ -25,7 +25,7 @@ def loop(reps: Tensor, labels: Tensor) -> Tensor:
 
 
 def listed(reps: Tensor, labels: Tensor) -> Tensor:
-    """The balanced form with lists of pairs and a full sort: what the package did before masks."""
+    """The balanced form with lists of pairs and a full sort, as in an earlier version of the package."""
     unit = torch.nn.functional.normalize(reps, dim=2).transpose(0, 1)
     present = labels.T == 1
     absent = labels.T == -1
@@ -49,11 +49,11 @@ def cases(quick: bool = False) -> list[Case]:
 
 
 def _case(batch: int, categories: int, dim: int, part: int) -> Case:
-    """Against the loop on ``part`` categories, or against lists of pairs if that is 0."""
+    """Compare with the loop on ``part`` categories, or with lists of pairs if ``part`` is 0."""
 
     def build() -> tuple[Tensor, Tensor]:
         torch.manual_seed(0)
-        # 4 % present, as in COCO, and at least one pair that pulls
+        # 4 % present, as in COCO, and at least one positive pair
         labels = torch.where(torch.rand(batch, categories) < 0.04, 1, -1)
         labels[:2, 0] = 1
         return torch.randn(batch, categories, dim, requires_grad=True), labels

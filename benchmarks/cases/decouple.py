@@ -1,4 +1,4 @@
-"""SD, forward and backward, at the paper's sizes."""
+"""SD, forward and backward, in the paper's sizes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from benchmarks.harness import Case, Work, lazy
 from benchmarks.products import repeat_products
 from sarb.networks import SemanticDecoupling
 
-#: elements of the block that the floor keeps in the cache
+#: elements of the block that fits in the CPU cache
 BLOCK = 1 << 18
 
 
 class LiteralDecoupling(nn.Module):
-    """SD as it is printed, with the weights of ours: repeat everything to B·P·C rows, two linears with
-    biases, repeat.
+    """SD as printed in the paper: everything is repeated to B·P·C rows.
 
     Args:
-        sd: whose weights are shared.
+        sd: our module, whose weights are shared.
     """
 
     def __init__(self, sd: SemanticDecoupling) -> None:
@@ -47,9 +46,7 @@ class LiteralDecoupling(nn.Module):
 
 
 def tanh_floor(elements: int) -> Work:
-    """The tanh of so many elements, block by block in the cache: what any SD must do once, if it kept the
-    results.
-    """
+    """Return a lower bound for any SD: the tanh of ``elements`` numbers, block by block in the CPU cache."""
     made = lazy(lambda: torch.randn(2, min(BLOCK, elements)))
 
     def work() -> None:
@@ -62,7 +59,7 @@ def tanh_floor(elements: int) -> Work:
 
 
 def step(module: nn.Module, *inputs: Tensor) -> None:
-    """Forward and backward of the sum of squares of the first output; leaves no gradients behind."""
+    """Run forward and backward on the sum of squares of the first output, then clear the gradients."""
     output = module(*inputs)
     output = output[0] if isinstance(output, tuple) else output
     output.square().sum().backward()

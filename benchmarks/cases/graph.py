@@ -1,4 +1,4 @@
-"""The gated graph, forward and backward, at the paper's sizes."""
+"""The gated graph, forward and backward, in the paper's sizes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sarb.networks import GatedGraph
 
 
 class LiteralGraph(nn.Module):
-    """The gated graph as it is printed, with the weights of ours: six linears per step.
+    """The gated graph as printed in the paper: six linear layers per step.
 
     Args:
-        graph: whose weights are shared.
+        graph: our module, whose weights are shared.
     """
 
     def __init__(self, graph: GatedGraph) -> None:
@@ -37,7 +37,7 @@ class LiteralGraph(nn.Module):
 
 
 def random_graph(categories: int) -> Tensor:
-    """A co-occurrence graph (C, C): rates between 0 and 1, most of them small, 1 on the diagonal."""
+    """Return a random graph (C, C) like a co-occurrence graph: mostly small, largest on the diagonal."""
     return torch.rand(categories, categories).pow(4).fill_diagonal_(1) / math.sqrt(categories)
 
 

@@ -1,6 +1,4 @@
-"""Images per second of a network on decoded images, on a folder, and of its ONNX export where there is
-one.
-"""
+"""Images per second of a network on decoded images, on a folder, and as an ONNX export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoding and augmenting JPEGs, images per second of one core."""
+"""Decoding and augmenting JPEGs: images per second on one core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sarb.data.images import IMAGENET_MEAN, IMAGENET_STD, TrainTransform, decode
 
 
 class Folder:
-    """JPEGs with photograph-like detail in a temporary folder that goes away with this object."""
+    """JPEGs with photograph-like detail in a temporary folder, which is deleted with this object."""
 
     def __init__(self, count: int, width: int = 640, height: int = 480) -> None:
         self.folder = tempfile.TemporaryDirectory()
@@ -29,9 +29,7 @@ class Folder:
 
 
 def literal(file: Path, size: int, random: np.random.Generator) -> NDArray[np.float32]:
-    """The paper's words: decode, resize to R², crop, resize to S², flip, normalise; each step makes an
-    image.
-    """
+    """Decode, resize to R², crop, resize to S², flip, normalise as in the paper; each step makes an image."""
     whole = round(size * 512 / 448)
     image = Image.open(file).convert("RGB").resize((whole, whole), Image.Resampling.BICUBIC)
     side = round((1.0, 0.875, 0.75, 0.625, 0.5)[int(random.integers(5))] * whole)
@@ -46,7 +44,7 @@ def literal(file: Path, size: int, random: np.random.Generator) -> NDArray[np.fl
 
 
 def cases(quick: bool = False) -> list[Case]:
-    """Small photographs at 448 and 224, and large ones, of which a part of the pixels will do."""
+    """Small photos at 448 and 224, and large photos at 224, which are decoded at reduced size."""
     few, many = (2, 4) if quick else (8, 64)
     small = lazy(lambda: Folder(many))
     large = lazy(lambda: Folder(few, 4000, 3000))

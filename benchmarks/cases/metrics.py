@@ -1,6 +1,4 @@
-"""Average precision and the co-occurrence graph, at the sizes of COCO. How both grow with N is in
-scale.py.
-"""
+"""Average precision and the co-occurrence graph in the sizes of COCO; scale.py has other sizes."""
 
 from __future__ import annotations
 
@@ -17,14 +15,14 @@ from sarb.counts import _packed
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
 from sarb.metrics import _average_precisions, _checked, average_precision
 
-#: share of present labels of an average category of COCO
+#: mean share of present labels per category in COCO
 PRESENT_SHARE = 0.036
 
 
 def random_scores(
     images: int, categories: int, dtype: Any = np.float32
 ) -> tuple[NDArray[Any], NDArray[np.int8]]:
-    """Scores (N, C) that rank fairly well, and labels (N, C), all known."""
+    """Return scores (N, C) with a fairly good ranking, and labels (N, C), all known."""
     random = np.random.default_rng(0)
     labels = random_labels(images, categories)
     scores = random.standard_normal(labels.shape, np.float32) + 1.5 * (labels == PRESENT)
@@ -32,9 +30,7 @@ def random_scores(
 
 
 def random_labels(images: int, categories: int, known: float = 1.0) -> NDArray[np.int8]:
-    """Labels (N, C): the first category is in half of the images, as a person is, the others on average in
-    3.6 %.
-    """
+    """Return labels (N, C): the first category is in half of the images, the others in 3.6 % on average."""
     random = np.random.default_rng(1)
     share = np.minimum(0.5, PRESENT_SHARE * random.gamma(2.0, 0.5, categories) * min(1, 80 / categories))
     share[0] = 0.5
@@ -47,7 +43,7 @@ def random_labels(images: int, categories: int, known: float = 1.0) -> NDArray[n
 
 
 def literal_precision(score: Iterable[float], label: Iterable[int]) -> tuple[float, float]:
-    """Plain and interpolated AP of one category, image after image down the ranking; scores without ties."""
+    """Return plain and interpolated AP of one category, computed down the ranking; scores have no ties."""
     ranking = sorted(((s, y) for s, y in zip(score, label, strict=True) if y != UNKNOWN), reverse=True)
     hits = 0
     precisions = []
@@ -64,7 +60,7 @@ def literal_precision(score: Iterable[float], label: Iterable[int]) -> tuple[flo
 
 
 def literal_graph(values: NDArray[np.int8], images: int | None = None) -> NDArray[np.float64]:
-    """P(j present | i present) among known j, κ = 0, image after image."""
+    """Return P(j present | i present) among known j, κ = 0, counted image by image."""
     categories = values.shape[1]
     both = np.zeros((categories, categories))
     given = np.zeros((categories, categories))
@@ -78,7 +74,7 @@ def literal_graph(values: NDArray[np.int8], images: int | None = None) -> NDArra
 
 
 def outer_graph(values: NDArray[np.int8], images: int | None = None) -> NDArray[np.float64]:
-    """Return the same from two outer products per image: what one writes who avoids the inner loops."""
+    """Return the same from two outer products per image, without the inner loops."""
     categories = values.shape[1]
     both = np.zeros((categories, categories))
     given = np.zeros((categories, categories))
@@ -96,7 +92,7 @@ def _shares(both: NDArray[np.float64], given: NDArray[np.float64]) -> NDArray[np
 
 
 def cases(quick: bool = False) -> list[Case]:
-    """Validation images of COCO for the metrics, its training images for the graph."""
+    """COCO's number of validation images for the metrics, and of training images for the graph."""
     images, categories = (300, 5) if quick else (40_504, 80)
     train = 500 if quick else 82_783
     dtypes = (np.float32, np.float64)

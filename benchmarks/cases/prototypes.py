@@ -1,4 +1,4 @@
-"""Prototypes: k-means of every category, against scikit-learn on one category after the other."""
+"""Prototypes: k-means for every category, compared with scikit-learn on one category at a time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchmarks.harness import Case, lazy
 from benchmarks.products import repeat_products
 from sarb.blends import PrototypeBlend
 
-#: (groups of looks in a category, spread around them): from well apart to one cloud
+#: (clusters in a category, spread around them): from well separated to one cloud
 LOOKS = {"looks apart": (10, 1.0), "looks that overlap": (10, 4.0), "more looks than prototypes": (30, 2.0)}
 
 
 def features(categories: int, points: int, dim: int, groups: int, spread: float) -> tuple[Tensor, Tensor]:
-    """Representations (M, D) of known positives and their categories (M,), in no order, as the data come."""
+    """Return random representations (M, D) of known positives and their categories (M,), shuffled."""
     generator = torch.Generator().manual_seed(0)
     owner = torch.arange(categories).repeat(points)[torch.randperm(categories * points, generator=generator)]
     looks = torch.randn(categories, groups, dim, generator=generator)

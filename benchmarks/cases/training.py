@@ -1,4 +1,4 @@
-"""One training step with ResNet-101 at 448 and EfficientNet-Lite0 at 224; one epoch on coco256."""
+"""One training step with ResNet-101 at 448 and EfficientNet-Lite0 at 224, and one epoch on coco256."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sarb.networks import SSGRL, Backbone, create_backbone
 
 
 class Ready(Backbone):
-    """Stands for a backbone whose map is given, so that the head runs alone."""
+    """A backbone that returns its input, so that the head runs alone."""
 
     stage_names = ("done",)
 
@@ -33,17 +33,17 @@ class Ready(Backbone):
         self.done = nn.Identity()
 
     def stage(self, name: str) -> list[nn.Module]:
-        """Nothing to do."""
+        """Return the identity."""
         return [self.done]
 
 
 class Step:
-    """A method with its optimiser and a batch; calling it is one step of training.
+    """A method with its optimiser and a batch; a call is one training step.
 
     Args:
-        name: of the backbone.
-        size: of the images.
-        sizes: of the head.
+        name: name of the backbone.
+        size: side of the images.
+        sizes: sizes of the head.
     """
 
     def __init__(self, name: str, size: int, sizes: Sizes) -> None:
@@ -64,20 +64,20 @@ class Step:
         return blending(SSGRL(backbone, sizes.categories, random_graph(sizes.categories), words, **options))
 
     def __call__(self, module: nn.Module) -> None:
-        """Forward, backward, optimiser."""
+        """Run forward, backward and the optimiser."""
         torch.manual_seed(1)
         sum(module(self.batch).values(), torch.zeros(())).backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
     def backbone_only(self) -> None:
-        """Forward of the backbone, backward of its trained stages."""
+        """Run the backbone forward, and its trained stages backward."""
         maps = self.backbone.train()(self.batch.images)
         maps.backward(torch.ones_like(maps))
         self.backbone.zero_grad(set_to_none=True)
 
     def head_only(self) -> Work:
-        """Return forward and backward of what comes behind the backbone, on a given map."""
+        """Return work that runs everything after the backbone, forward and backward."""
         with torch.no_grad():
             maps = self.backbone.eval()(self.batch.images)
         self.backbone.train()
@@ -87,7 +87,7 @@ class Step:
 
 
 def cases(quick: bool = False, coco256: Path | None = None) -> list[Case]:
-    """Steps and epoch."""
+    """Training steps, and an epoch."""
     if quick:
         steps = [_step("tiny", 64, Sizes(2, 5, 16, 8, 4))]
     else:
@@ -138,7 +138,7 @@ def _epoch(folder: Path | None, quick: bool) -> Case:
 
 
 def epoch_of(folder: Path, cache: bool, quick: bool) -> Callable[[], Any]:
-    """Prepare a run of the CPU recipe and return one of its epochs, the one after blending has begun."""
+    """Prepare a run of the CPU recipe; return a function that runs the second epoch with blending."""
     from sarb.data import load
     from sarb.progress import Progress
     from sarb.settings import resolve
@@ -147,7 +147,7 @@ def epoch_of(folder: Path, cache: bool, quick: bool) -> Callable[[], Any]:
     train = load(folder / "labels.csv", encoding="binary").train.hide(0.1, 0)
     train = train.take(torch.arange(16).numpy()) if quick else train
     with tempfile.TemporaryDirectory() as home, patch.dict(os.environ, {"SARB_CACHE": home}):
-        # The memory map stays readable after its file is gone.
+        # The memory map stays readable after its file is deleted.
         training = _Training(train, resolve("small", cache=cache), None, None, Progress(enabled=False))
     method = training.method
     assert isinstance(method, SARB)

@@ -216,12 +216,13 @@ def test_literal_contrastive_losses_are_ours_where_nothing_is_cut(dtype: torch.d
 
 def test_a_training_step_moves_the_weights_and_leaves_no_gradient() -> None:
     step = training.Step("tiny", 32, head.Sizes(2, 4, 8, 8, 2))
-    before = step.method.network.classifier.join.weight.clone()  # type: ignore[union-attr, operator]
+    weight = step.method.network.classifier.join.weight
+    before = weight.clone()
     for module in (step.method, step.literal):
         step(module)
     step.backbone_only()
     step.head_only()()
-    assert not torch.equal(before, step.method.network.classifier.join.weight)  # type: ignore[union-attr, arg-type]
+    assert not torch.equal(before, weight)
     assert all(parameter.grad is None for parameter in step.method.parameters())
 
 

@@ -72,4 +72,4 @@ def test_boxes_of_a_data_set_belong_to_its_labels(monkeypatch):
 def test_it_runs(monkeypatch, capsys):
     hurry(monkeypatch)
     assert main(["--images", "6"]) in (0, 1)
-    assert "heat maps (attention) on 6 demo test pictures" in capsys.readouterr().out
+    assert "heat maps (attention) on 6 demo test images" in capsys.readouterr().out
