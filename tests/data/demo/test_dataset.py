@@ -121,7 +121,7 @@ def test_wrong_settings_are_reported_all_at_once(cache: Path):
 
 def test_second_call_does_not_draw_again(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     first = small()
-    assert "16 pictures" in capsys.readouterr().err
+    assert "16 images" in capsys.readouterr().err
     monkeypatch.setattr(demo, "draw_scene", lambda *_: pytest.fail("drawn again"))
     second = small()
     assert second.train.labels == first.train.labels and second.test.labels == first.test.labels

@@ -1,4 +1,4 @@
-"""Things in the demo pictures that have no label: leaves, pebbles, scribbles, scraps, signs."""
+"""Unlabelled clutter in the demo images: leaves, pebbles, scribbles, scraps, signs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pebble(pen: Pen) -> None:
 
 
 def scribble(pen: Pen) -> None:
-    """A few strokes of a pencil."""
+    """A few pencil strokes."""
     steps = pen.rng.normal(0, 22, (int(pen.rng.integers(4, 9)), 2)).cumsum(0)
     points = np.clip(steps - steps.mean(0) + 50, 4, 96)
     pen.line([(float(x), float(y)) for x, y in points], pen.paint.main, pen.between(3, 7))
@@ -56,7 +56,7 @@ def letters(pen: Pen) -> None:
 
 
 def post(pen: Pen) -> None:
-    """A thin pole or a twig that may stand in front of something."""
+    """A thin pole or twig that may cover part of an object."""
     p = pen.paint
     lean = pen.between(-14, 14)
     pen.line([(50 - lean, 2), (50, 50), (50 + lean, 98)], mix(p.dark, p.main, 0.5), pen.between(5, 10))

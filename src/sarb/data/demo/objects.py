@@ -1,6 +1,4 @@
-"""The objects of the demo pictures, outdoors: one short drawing per category, see ``demo_things`` for
-indoors.
-"""
+"""Outdoor objects of the demo images, one function per category; ``things`` has the indoor ones."""
 
 from __future__ import annotations
 
@@ -123,7 +121,7 @@ def cat(pen: Pen) -> None:
 
 
 def cloud(pen: Pen) -> None:
-    """Puffs on a flat base."""
+    """Round puffs on a flat base."""
     p = pen.paint
     tone = mix(p.main, p.light, pen.between(0.2, 0.7))
     for x, y, radius in ((24, 60, 17), (43, 45, 22), (64, 50, 19), (80, 62, 15)):
@@ -150,7 +148,7 @@ def fish(pen: Pen) -> None:
 
 
 def flower(pen: Pen) -> None:
-    """Petals round a centre, on a stem with a leaf."""
+    """Petals around a centre, on a stem with leaves."""
     p = pen.paint
     petals = int(pen.rng.integers(5, 9))
     stem = mix(p.accent, p.dark, 0.4)
@@ -192,7 +190,7 @@ def kite(pen: Pen) -> None:
 
 
 def moon(pen: Pen) -> None:
-    """A crescent, sometimes with a sleepy eye."""
+    """A crescent with craters."""
     p = pen.paint
     hollow = pen.between(0.35, 0.6)
     angles = np.linspace(-np.pi / 2, np.pi / 2, 28)
@@ -244,7 +242,7 @@ def sailboat(pen: Pen) -> None:
 
 
 def snowman(pen: Pen) -> None:
-    """Two or three balls, a hat, a nose and arms of twigs."""
+    """Three balls, a hat, a nose and twigs for arms."""
     p = pen.paint
     body = mix(p.main, p.light, pen.between(0.3, 0.8))
     for side in (-1, 1):

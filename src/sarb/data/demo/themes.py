@@ -1,4 +1,4 @@
-"""The places of the demo pictures: a background each, and which objects one meets there."""
+"""Themes of the demo images: a background each, and the objects that occur there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from sarb.data.demo.pen import Colour, Pen, jitter, mix
 
-#: (top, bottom) of the sky: noon, haze, evening, overcast
+#: (top, bottom) colours of the sky: noon, haze, evening, overcast
 SKIES: tuple[tuple[Colour, Colour], ...] = (
     ((112, 178, 226), (208, 232, 240)),
     ((164, 204, 222), (244, 234, 214)),
@@ -37,7 +37,7 @@ def hills(pen: Pen, horizon: float, colour: Colour, count: int = 3) -> None:
 
 
 def harbour(pen: Pen, horizon: float) -> None:
-    """Sky, sea with waves, a strip of sand."""
+    """Sky, sea with waves and a strip of sand."""
     sky(pen, horizon)
     sea = jitter((64, 138, 170), pen.rng, 24)
     sand = jitter((228, 204, 156), pen.rng, 20)
@@ -165,7 +165,7 @@ def playroom(pen: Pen, horizon: float) -> None:
 
 
 def paper(pen: Pen, horizon: float) -> None:
-    """No place at all: a sheet of coloured paper, so that only the other objects tell what to expect."""
+    """Plain coloured paper, which says nothing about the objects to expect."""
     tone = mix(jitter(pen.paint.main, pen.rng), (235, 230, 220), 0.55)
     pen.sweep(0, 101, mix(tone, (255, 255, 255), 0.2), mix(tone, pen.paint.dark, 0.12))
     for _ in range(int(pen.rng.integers(0, 5))):
@@ -175,9 +175,7 @@ def paper(pen: Pen, horizon: float) -> None:
 
 
 class Theme(NamedTuple):
-    """A place: its background, the range of its horizon, its share of the pictures and its objects with
-    weights.
-    """
+    """A background, the range of its horizon in percent, its share of the images, and weights of objects."""
 
     background: Callable[[Pen, float], None]
     horizon: tuple[float, float]

@@ -1,4 +1,4 @@
-"""The objects of the demo pictures, indoors, and the table of all categories."""
+"""Indoor objects of the demo images, and the table of all categories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sarb.data.demo.pen import Pen, around, mix
 
 
 def book(pen: Pen) -> None:
-    """Open, or closed and seen from the front."""
+    """An open book, or a closed one from the front."""
     p = pen.paint
     if pen.chance(0.5):
         for side in (-1, 1):
@@ -87,7 +87,7 @@ def cup(pen: Pen) -> None:
 
 
 def envelope(pen: Pen) -> None:
-    """Closed, with a flap and a seal or a stamp."""
+    """A closed envelope with a flap and a seal, or with a stamp and an address."""
     p = pen.paint
     pen.box(5, 20, 95, 82, p.main, 3)
     shade = mix(p.main, p.dark, 0.35)
@@ -104,7 +104,7 @@ def envelope(pen: Pen) -> None:
 
 
 def fork(pen: Pen) -> None:
-    """Upright, three or four tines."""
+    """A fork with three or four tines, upright."""
     p = pen.paint
     tines = int(pen.rng.integers(3, 5))
     for x in np.linspace(34, 66, tines):
@@ -132,7 +132,7 @@ def lamp(pen: Pen) -> None:
 
 
 def scissors(pen: Pen) -> None:
-    """Half open, handles below."""
+    """Half-open scissors, handles at the bottom."""
     p = pen.paint
     spread = pen.between(9, 20)
     for side in (-1, 1):
@@ -144,7 +144,7 @@ def scissors(pen: Pen) -> None:
 
 
 def telephone(pen: Pen) -> None:
-    """An old one with a dial and a handset on top."""
+    """An old telephone with a dial and a handset on top."""
     p = pen.paint
     pen.shape([(30, 36), (70, 36), (90, 88), (10, 88)], p.main)
     pen.box(10, 84, 90, 92, mix(p.main, p.dark, 0.35), 3)
@@ -160,10 +160,10 @@ def telephone(pen: Pen) -> None:
 
 
 class Thing(NamedTuple):
-    """How a category is drawn and where it likes to be.
+    """How and where a category is drawn.
 
-    ``zone``: "air" (upper part), "ground" (stands below the horizon) or "loose" (anywhere, at any angle).
-    ``tilt``: largest rotation in degrees. ``symbols``: characters that show it too, as a printed sign would.
+    ``zone``: "air" (upper part), "ground" (below the horizon) or "loose" (anywhere). ``tilt``: largest
+    rotation in degrees. ``symbols``: characters that may be drawn instead, like a printed sign.
     """
 
     draw: Callable[[Pen], None]
