@@ -1,6 +1,4 @@
-"""Tiny data sets in the true published schemas. Every writer returns what it wrote: split -> image -> names
-shown.
-"""
+"""Tiny data sets in the published schemas; every writer returns split -> image -> categories shown."""
 
 from __future__ import annotations
 
@@ -62,9 +60,7 @@ def write_wide_csv(root: Path, train: int = 6, test: int = 3, folder: str = "ima
 
 
 def write_coco(root: Path, train: int = 6, test: int = 3, year: int = 2014) -> Shown:
-    """``annotations/instances_{train,val}YEAR.json`` with all 80 categories; every fourth image has no
-    annotation.
-    """
+    """``annotations/instances_{train,val}YEAR.json`` with 80 categories; every fourth image is empty."""
     shown: Shown = {}
     (root / "annotations").mkdir(parents=True, exist_ok=True)
     for split, count in (("train", train), ("val", test)):

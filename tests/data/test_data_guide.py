@@ -1,6 +1,4 @@
-"""The guide to data sources is executed, each command and each Python block; its tables are compared with
-the code.
-"""
+"""Run every command and Python block of the guide to data sources; compare its tables with the code."""
 
 import ast
 import importlib
@@ -50,9 +48,7 @@ SHOWN = re.compile(
 
 @pytest.fixture(scope="module")
 def laid_out(tmp_path_factory):
-    """Return a folder with every example under its name in the guide, and their sources as the guide writes
-    them.
-    """
+    """Return a folder with every example under its name in the guide, and the sources as in the guide."""
     here = tmp_path_factory.mktemp("guide")
     sources = {}
     for folder, name in PLACES.items():
@@ -118,9 +114,7 @@ def execute_block(block, monkeypatch, capsys):
 
 
 def execute(words, expected, monkeypatch, capsys):
-    """Run one command, compare the lines shown in their order (``…`` stands for any), and return the exit
-    code.
-    """
+    """Run a command, compare its output in order (``…`` matches any lines), and return the exit code."""
     capsys.readouterr()
     code = run(words, monkeypatch)
     said = capsys.readouterr()

@@ -81,7 +81,7 @@ def test_sixteen_bits_are_scaled():
         assert np.array_equal(array(encoded(Image.fromarray(deep), kind))[:, :, 0], expected)
     assert np.array_equal(array(deep)[:, :, 2], expected)
     assert np.array_equal(array(Image.fromarray(deep.astype(np.int32)))[:, :, 1], expected)
-    with pytest.raises(ImageError, match="pixels from 0 to 131070 do not fit 16 bits"):
+    with pytest.raises(ImageError, match="pixels from 0 to 131070 do not fit in 16 bits"):
         decode(Image.fromarray(deep.astype(np.int32) * 2))
     with pytest.raises(ImageError, match="floating-point"):
         decode(Image.fromarray(deep.astype(np.float32)))
@@ -212,7 +212,7 @@ def assert_one_line(source, *parts):
 
 def test_bad_files_give_one_clear_line(tmp_path):
     assert_one_line(tmp_path / "none.jpg", "none.jpg: no such file")
-    assert_one_line(tmp_path, f"{tmp_path}: a folder, not an image file")
+    assert_one_line(tmp_path, f"{tmp_path}: this is a folder, not an image file")
     (tmp_path / "text.jpg").write_text("hello\nthere")
     assert_one_line(tmp_path / "text.jpg", "text.jpg: not an image (JPEG, ")
     (tmp_path / "empty.jpg").write_bytes(b"")
@@ -338,9 +338,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 
 
 def measure(files, *options):
-    """Decode files in a process of its own; return (size or message, gigabytes so far) of each, and its
-    stderr.
-    """
+    """Decode files in a new process; return (size or message, peak gigabytes) of each, and its stderr."""
     done = subprocess.run(
         [sys.executable, *options, "-c", MEASURED, *map(str, files)],
         capture_output=True,
@@ -390,16 +388,16 @@ def test_the_limit_holds_for_every_source(monkeypatch, tmp_path):
     monkeypatch.setattr(decoding, "MAX_PIXELS", 5)
     Image.fromarray(PIXELS).save(tmp_path / "a.png")
     for source in (tmp_path / "a.png", (tmp_path / "a.png").read_bytes(), Image.open(tmp_path / "a.png")):
-        assert_one_line(source, "3 × 2 pixels, more than 5 are refused")
+        assert_one_line(source, "too large, 3 × 2 pixels (at most 5 are allowed)")
 
 
 @pytest.mark.parametrize("kind", ["ICO", "EPS", "PDF", "JPEG2000", "TGA", "PCX", "AVIF", "ICNS", "DDS"])
 def test_other_kinds_are_refused_with_a_list_of_what_is_read(kind):
     assert_one_line(
         encoded(Image.new("RGB", (64, 64)), kind),
-        "not an image (JPEG, PNG, BMP, GIF, PPM, WEBP, TIFF are read)",
+        "not an image (JPEG, PNG, BMP, GIF, PPM, WEBP, TIFF are supported)",
     )
-    assert_one_line(b"8BPS\0\1" + bytes(100), "are read)")
+    assert_one_line(b"8BPS\0\1" + bytes(100), "are supported)")
 
 
 def picture(width=90, height=70):
@@ -503,7 +501,7 @@ def test_find_images(tmp_path):
     odd = tmp_path / "notes.txt"
     assert find_images([odd, "none.jpg", tmp_path, tmp_path / "a.png"]) == [odd, Path("none.jpg"), *inside]
     (tmp_path / "void").mkdir()
-    with pytest.raises(ImageError, match="void: no image in this folder"):
+    with pytest.raises(ImageError, match="void: no images in this folder"):
         find_images([tmp_path / "void"])
 
 

@@ -1,9 +1,8 @@
-"""Every image mode in every container gives the tensor that its pixels and the rules of docs/images.md
-demand.
+"""Every image mode in every file format gives the tensor that the rules in docs/images.md require.
 
-The files and what they decoded to are kept in ``tests/golden/images.npz``, so that a Pillow that decodes
-differently is seen. ``python tests/data/test_images_golden.py`` writes it anew; the expected values are
-worked out here, by hand.
+The files and their decoded pixels are stored in ``tests/golden/images.npz``, so that a change of Pillow's
+decoders is noticed. ``python tests/data/test_images_golden.py`` writes it again; the expected values are
+computed by hand in this file.
 """
 
 import colorsys
@@ -180,7 +179,7 @@ def test_there_are_twelve_modes_and_more():
 def test_what_is_written_today_decodes_as_it_should(mode, kind):
     data = encode(MODES[mode][0](), kind)
     if MODES[mode][1] == "?":
-        with pytest.raises(ImageError, match="floating-point pixels have no agreed range"):
+        with pytest.raises(ImageError, match="floating-point pixels have no standard range"):
             decode(data)
         return
     assert levels(tensor(data), expected(mode)) <= tolerance(mode, kind)
@@ -364,17 +363,17 @@ def test_transparent_colours_of_a_png():
     [
         (
             tiff("<", [16], 1, np.array([-5, 100], "<i2").tobytes(), 2),
-            "pixels from -5 to 100 do not fit 16 bits",
+            "pixels from -5 to 100 do not fit in 16 bits",
         ),
         (
             tiff(">", [32], 1, np.array([0, 65536], ">i4").tobytes(), 2),
-            "pixels from 0 to 65536 do not fit 16 bits",
+            "pixels from 0 to 65536 do not fit in 16 bits",
         ),
         (
             tiff("<", [32], 1, np.array([0, 1], "<f4").tobytes(), 3),
-            "floating-point pixels have no agreed range",
+            "floating-point pixels have no standard range",
         ),
-        (tiff("<", [64], 1, np.array([0, 1], "<f8").tobytes(), 3), "a kind of TIFF that is not read"),
+        (tiff("<", [64], 1, np.array([0, 1], "<f8").tobytes(), 3), "an unsupported kind of TIFF"),
     ],
 )
 def test_pixels_without_a_known_range_are_refused(data, message):

@@ -1,6 +1,4 @@
-"""Reading what was written gives the same: labels, names, categories, order and splits, in every table
-format.
-"""
+"""Written tables read back the same in every format: labels, names, categories, order and splits."""
 
 import os
 import tempfile

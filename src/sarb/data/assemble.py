@@ -1,4 +1,4 @@
-"""From what a reader found to :class:`Data`: one row per image, the folder of the images, the splits."""
+"""The last step of every reader: one row per image, the image folder, the splits."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sarb.data.parse.text import text_lines
 from sarb.errors import DataError, check_share
 from sarb.labels import LabelMatrix
 
-#: files of a folder that are compared with a missing name
+#: how many files of a folder are compared with a missing name
 MOST_COMPARED = 2000
-#: spellings of a split
+#: accepted words for a split
 SPLITS = {
     "train": "train",
     "training": "train",
@@ -31,7 +31,7 @@ SPLITS = {
     "validation": "valid",
     "dev": "valid",
 }
-#: names of files that say nothing; the data are then called as their folder
+#: file names that say nothing about the data; the data set is then named after its folder
 ANYONES = ("labels", "metadata", "annotations", "train", "data")
 
 
@@ -47,10 +47,9 @@ def assemble(
     name: str | None = None,
     notes: dict[str, object] | None = None,
 ) -> Data:
-    """Check names and repeated images, raise what is wrong, and divide by ``splits`` (train, test, valid or
-    nothing).
+    """Check image and category names, raise all errors, and divide the rows by ``splits``.
 
-    Test images are left out when no row says ``test``: :func:`finish` draws them.
+    ``splits`` are train, test, valid or empty. If no row says ``test``, :func:`finish` draws the test images.
     """
     kept = usable_rows(problems, Rows(names, values, categories, splits, lines))
     check_categories(problems, categories)
@@ -72,7 +71,7 @@ def assemble(
 
 
 def divide(everything: Dataset, splits: ArrayLike, notes: dict[str, object] | None = None) -> Data:
-    """Divide by the words train, test, valid; an empty word is train."""
+    """Divide images by their split: train, test or valid; an empty word means train."""
     words = np.asarray(splits, dtype=str)
     origin = {"test_split": "split column"} if (words == "test").any() else {}
     return Data(
@@ -92,14 +91,14 @@ def finish(
     split_seed: int = 0,
     check_files: bool = True,
 ) -> Data:
-    """Draw the splits a source does not have, and look for the image files.
+    """Draw the splits that a source does not have, and check that the image files exist.
 
     Args:
         data: from a reader.
-        test: share of the training images for testing, when the source has no test images of its own (0.2).
-        valid: share of the remaining training images for validation, when the source has none of its own (0).
-        split_seed: of both draws.
-        check_files: look for every image file.
+        test: share of the training images to use for testing if the source has no test images (0.2).
+        valid: share of the remaining training images to use for validation if the source has none (0).
+        split_seed: seed for both splits.
+        check_files: check that every image file exists.
     """
     check_share("option test", test or 0)
     check_share("option valid", valid)
@@ -108,7 +107,7 @@ def finish(
         if share and images:
             problems.add(
                 f"has its own {option} images ({images:,}), so option {option}={share:g} cannot apply; "
-                "leave it out",
+                "remove it",
                 kind="option",
             )
     if check_files:
@@ -127,7 +126,7 @@ def finish(
 
 
 def declared_names(value: str | Path | None, base: Path) -> list[str] | None:
-    """Return the categories an option names: a file with one per line (beside ``base``), or ``a,b,c``."""
+    """Return the categories of an option: a file with one per line (next to ``base``), or ``a,b,c``."""
     if value is None:
         return None
     for path in (base.parent / value, Path(value).expanduser()):
@@ -136,21 +135,22 @@ def declared_names(value: str | Path | None, base: Path) -> list[str] | None:
             break
     else:
         if str(value).endswith(".txt"):
-            raise DataError(f"{value}: no such file of category names, neither here nor in {base.parent}")
+            raise DataError(
+                f"{value}: no such file of category names, neither in the current folder nor in {base.parent}"
+            )
         names = [name.strip() for name in str(value).split(",") if name.strip()]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice or not names:
-        reason = f"named twice: {', '.join(twice)}" if twice else "none is named"
+        reason = f"named twice: {', '.join(twice)}" if twice else "the list is empty"
         raise DataError(f"categories {value}: {reason}")
     return names
 
 
 def find_root(source: Path, names: Sequence[str], root: Path | None, check_files: bool = True) -> Path:
-    """Return the folder of the images: ``root``, else the folder of ``source`` or its ``images/``, where
-    they are.
+    """Return the image folder: ``root`` if given, else the folder of ``source`` or its ``images/``.
 
     Raises:
-        DataError: images are found in both.
+        DataError: both folders have some of the images.
     """
     if root is not None:
         root = Path(root).expanduser()
@@ -165,8 +165,7 @@ def find_root(source: Path, names: Sequence[str], root: Path | None, check_files
     if len(folders) == 2:
         raise fault(
             source,
-            f"image files are found in {here} and in {below}; "
-            'add -o root=DIR (Python: root="DIR") to say which',
+            f'both {here} and {below} have image files; add -o root=DIR (Python: root="DIR") to say which',
         )
     return folders[0] if folders else here
 
@@ -177,7 +176,7 @@ def missing_rows(dataset: Dataset) -> list[int]:
 
 
 def _is_file(root: Path, name: str) -> bool:
-    # strings: pathlib takes four times as long, which counts for a million names
+    # pathlib takes four times as long, which matters for a million names
     return os.path.isfile(os.path.join(root, name))  # noqa: PTH113, PTH118
 
 
@@ -214,7 +213,7 @@ def _note_each_missing(problems: Problems, missing: Sequence[tuple[Dataset, int]
 
 
 def near_file(root: Path, name: str) -> str:
-    """Return ``'. There is X'`` for a file that differs in case, Unicode form, suffix or a letter."""
+    """Return a hint (``'. There is X'``) if a file differs only in case, Unicode form, suffix or a typo."""
     wanted = root / name
     try:
         files = [entry.name for entry in os.scandir(wanted.parent)]
@@ -226,6 +225,6 @@ def near_file(root: Path, name: str) -> str:
         return f". There is '{same[0]}', which differs in {difference}"
     near = [file for file in files if Path(file).stem == wanted.stem]
     if not near and (wanted.stem.isdigit() or len(wanted.stem) < 4):
-        return ""  # another number or letter is another image
+        return ""  # a similar number or a short name is probably another image
     near = near or difflib.get_close_matches(wanted.name, files[:MOST_COMPARED], n=1, cutoff=0.85)
     return f". Did you mean '{near[0]}'?" if near else ""

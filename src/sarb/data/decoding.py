@@ -1,4 +1,4 @@
-"""``decode``: any image file, bytes, Pillow image or array as upright 8-bit RGB; Pillow and NumPy alone."""
+"""``decode``: any image file, bytes, Pillow image or array as upright 8-bit RGB (Pillow and NumPy only)."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from PIL import Image, ImageFile, TiffImagePlugin, WebPImagePlugin  # noqa: F401
 
 from sarb.errors import ImageError
 
-Image.preinit()  # registers JPEG, PNG, BMP, GIF and PPM, as the import does TIFF and WebP
-#: the only decoders that are tried: others can run programs or read other files (PostScript …); the JPEG
-#: decoder opens MPO
+Image.preinit()  # registers JPEG, PNG, BMP, GIF and PPM; the import above registers TIFF and WebP
+#: the only decoders in use: others can run programs or read other files (PostScript …); the JPEG decoder
+#: also opens MPO
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "WEBP", "TIFF")
-#: a larger image is refused before a pixel is decoded: 0.7 GB in memory, and where Pillow itself refuses
+#: larger images are refused before decoding; this one takes 0.7 GB, and Pillow has the same limit
 MAX_PIXELS = 178_956_970
 
 Source = str | Path | bytes | BinaryIO | Image.Image | NDArray[Any]
 
-# tags of TIFF and EXIF
+# TIFF and EXIF tags
 _BITS_PER_SAMPLE = 258
 _PHOTOMETRIC = 262
 _ORIENTATION = 274
-#: EXIF orientation -> what turns the picture upright
+#: EXIF orientation -> operation that makes the image upright
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -46,15 +46,14 @@ _ONE_AT_A_TIME = threading.Lock()
 def decode(source: Source, draft: int | None = None) -> Image.Image:
     """Return any image as upright 8-bit RGB.
 
-    EXIF orientation is applied; transparency is laid on white; 16 bits are scaled to 8; of an animation the
-    first frame counts; docs/images.md has every rule. An array is (H, W), (H, W, 1), (H, W, 3) or (H, W, 4),
-    uint8, uint16 or bool.
+    EXIF orientation is applied, transparent pixels are blended with white, 16 bits are scaled to 8, and
+    animations give their first frame; docs/images.md has every rule.
 
     Args:
-        source: path, encoded bytes, binary file, Pillow image or array.
-        draft: a JPEG may be decoded at 1/2, 1/4 or 1/8, as long as no side falls below this size and both
-            divide evenly, so that the small picture shows exactly what the large one does; faster, not
-            identical.
+        source: path, encoded bytes, binary file, Pillow image, or array of shape (H, W), (H, W, 1),
+            (H, W, 3) or (H, W, 4) and type uint8, uint16 or bool.
+        draft: allow decoding a JPEG at 1/2, 1/4 or 1/8, which is faster but not identical. No side gets
+            smaller than this, and both sides must divide evenly, so that the field of view stays the same.
 
     Raises:
         ImageError: one line with the file and the reason.
@@ -65,7 +64,7 @@ def decode(source: Source, draft: int | None = None) -> Image.Image:
         return _upright(_to_rgb(image), image.getexif)
     except ImageError as error:
         raise ImageError(f"{name}: {error}") from None
-    except Exception as error:  # decoders fail in many ways on broken files; all mean the same to the user
+    except Exception as error:  # decoders raise all sorts of errors on damaged files
         raise ImageError(f"{name}: {_reason(error)}") from error
 
 
@@ -83,9 +82,9 @@ def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such file"
     if isinstance(error, IsADirectoryError):
-        return "a folder, not an image file"
+        return "this is a folder, not an image file"
     if isinstance(error, Image.DecompressionBombError):
-        return f"more than {MAX_PIXELS:,} pixels are refused"
+        return f"too large, more than {MAX_PIXELS:,} pixels"
     if isinstance(error, MemoryError):
         return "not enough memory to decode it"
     if isinstance(error, OSError) and error.strerror:
@@ -108,8 +107,8 @@ def _open(source: Source, draft: int | None) -> Image.Image:
 def _load(file: BinaryIO, draft: int | None) -> Image.Image:
     image = _identify(file if file.seekable() else io.BytesIO(file.read()))
     _check_size(image)
-    # Loading a TIFF warns above Pillow's first limit, half of ours. The filters belong to the whole process,
-    # all its threads included, so they are touched for such rare images only, one at a time.
+    # Pillow warns when it loads a TIFF over its first limit, half of ours. Warning filters are shared by all
+    # threads, so they are changed only for these rare images, one at a time.
     large = image.width * image.height > (Image.MAX_IMAGE_PIXELS or MAX_PIXELS)
     if draft is not None:
         scale = _draft_scale(image, draft)
@@ -122,9 +121,7 @@ def _load(file: BinaryIO, draft: int | None) -> Image.Image:
 
 
 def _draft_scale(image: Image.Image, least: int) -> int:
-    """How many times smaller a JPEG is decoded: no side below ``least``, and none that would be rounded
-    up.
-    """
+    """Return the factor to shrink a JPEG by: both sides divide evenly and stay at least ``least``."""
     for scale in (8, 4, 2):
         if all(side % scale == 0 and side // scale >= least for side in image.size):
             return scale
@@ -132,9 +129,7 @@ def _draft_scale(image: Image.Image, least: int) -> int:
 
 
 def _identify(file: BinaryIO) -> ImageFile.ImageFile:
-    """Do what ``Image.open`` does, for our formats only and without its warning about images that we
-    accept.
-    """
+    """Open a file like ``Image.open``, but only in our formats and without its warning on large images."""
     file.seek(0)
     prefix = file.read(16)
     for name in FORMATS:
@@ -147,13 +142,15 @@ def _identify(file: BinaryIO) -> ImageFile.ImageFile:
             try:
                 return make(file, "")
             except (SyntaxError, IndexError, KeyError, TypeError, struct.error) as error:
-                raise ImageError(f"damaged, or a kind of {name} that is not read ({error})") from error
-    raise ImageError(f"not an image ({', '.join(FORMATS)} are read)" if prefix else "the file is empty")
+                raise ImageError(f"damaged, or an unsupported kind of {name} ({error})") from error
+    raise ImageError(f"not an image ({', '.join(FORMATS)} are supported)" if prefix else "the file is empty")
 
 
 def _check_size(image: Image.Image) -> None:
     if image.width * image.height > MAX_PIXELS:
-        raise ImageError(f"{image.width} × {image.height} pixels, more than {MAX_PIXELS:,} are refused")
+        raise ImageError(
+            f"too large, {image.width} × {image.height} pixels (at most {MAX_PIXELS:,} are allowed)"
+        )
 
 
 def _from_array(array: NDArray[Any]) -> Image.Image:
@@ -171,18 +168,18 @@ def _from_array(array: NDArray[Any]) -> Image.Image:
 
 
 def _eight_bit(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """Scale 0..65535 to 0..255, rounding."""
+    """Scale 0..65535 to 0..255, rounded."""
     return ((array.astype(np.uint32) + 128) // 257).astype(np.uint8)
 
 
 def _upright(image: Image.Image, exif: Callable[[], Image.Exif]) -> Image.Image:
     try:
         orientation = exif().get(_ORIENTATION, 1)
-    except Exception:  # damaged EXIF data is no reason to refuse the picture
+    except Exception:  # the image is usable even if its EXIF data is damaged
         return image
     if orientation in _UPRIGHT:
         image = image.transpose(_UPRIGHT[orientation])
-        image.info = {}  # or whoever decodes the result would turn it again
+        image.info = {}  # so that nobody rotates the result again
     return image
 
 
@@ -190,10 +187,10 @@ def _to_rgb(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I"):
         return Image.fromarray(_eight_bit(_sixteen_bit(image))).convert("RGB")
     if image.mode == "F":
-        raise ImageError("floating-point pixels have no agreed range; convert it to 8 or 16 bits")
-    image = image.convert("LA") if image.mode == "La" else image  # Pillow converts La to nothing else
+        raise ImageError("floating-point pixels have no standard range; convert the image to 8 or 16 bits")
+    image = image.convert("LA") if image.mode == "La" else image  # the only conversion Pillow has for La
     key = image.info.get("transparency")
-    # Pillow cuts a colour of 16 bits to 8, but not the transparent colour: it would mark the wrong pixels
+    # Pillow reduces 16-bit pixels to 8 bits but not the transparent colour, so it would match wrong pixels
     deep = isinstance(key, tuple) and max(key) > 255
     if deep or not image.has_transparency_data:
         return image if image.mode == "RGB" else image.convert("RGB")
@@ -202,15 +199,16 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _sixteen_bit(image: Image.Image) -> NDArray[Any]:
-    """Grey values (H, W) in 0..65535, black to white, with the transparent one, if any, white."""
+    """Return grey values (H, W) from 0 (black) to 65535 (white); transparent pixels are white."""
     array = np.asarray(image)
     if array.min() < 0 or array.max() > 65535:
         raise ImageError(
-            f"pixels from {array.min()} to {array.max()} do not fit 16 bits; convert it to 8 or 16 bits"
+            f"pixels from {array.min()} to {array.max()} do not fit in 16 bits; "
+            "convert the image to 8 or 16 bits"
         )
     if "transparency" in image.info:
         array = np.where(array == image.info["transparency"], 65535, array)
-    tags = getattr(image, "tag_v2", {})  # of a TIFF
+    tags = getattr(image, "tag_v2", {})  # only a TIFF has them
     if tags.get(_BITS_PER_SAMPLE) == (12,):
         array = array * 16 + array // 256
-    return 65535 - array if tags.get(_PHOTOMETRIC) == 0 else array  # 0: white is zero
+    return 65535 - array if tags.get(_PHOTOMETRIC) == 0 else array  # 0 means that white is zero

@@ -1,4 +1,4 @@
-"""Everything about image files in one import: find them, decode them, turn them into a network's input.
+"""Image files in one import: find them, decode them, transform them into network input.
 
 ``decode`` is in :mod:`sarb.data.decoding`, the transforms are in :mod:`sarb.data.transforms`. Training and
 serving share both.
@@ -37,25 +37,24 @@ __all__ = [
     "find_images",
 ]
 
-#: file names that :func:`find_images` takes for images
+#: suffixes of the files that :func:`find_images` collects
 SUFFIXES = (
     *(".jpg", ".jpeg", ".jpe", ".mpo"),
     *(".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"),
     *(".ppm", ".pgm", ".pbm", ".pnm"),
 )
-#: above this share of unreadable images a run stops
+#: a run stops when more than this share of its images cannot be read
 MOST_UNREADABLE = 0.01
 
 
 def find_images(paths: Iterable[str | Path]) -> list[Path]:
-    """Expand folders to the image files in them, recursively and sorted, by suffix; hidden files are left
-    out.
+    """Replace each folder by the image files in it, recursively and sorted; skip hidden files.
 
-    Files are kept as given, existing or not (:func:`decode` says what is wrong with one); repeats are
-    dropped.
+    Paths of files are kept as they are, even if the file does not exist (:func:`decode` reports that).
+    Duplicates are dropped.
 
     Raises:
-        ImageError: a folder without any image.
+        ImageError: a folder has no images.
     """
     found: dict[Path, None] = {}
     for path in map(Path, paths):
@@ -66,7 +65,7 @@ def find_images(paths: Iterable[str | Path]) -> list[Path]:
             Path(folder, file) for folder, _, files in os.walk(path) for file in files if _is_image(file)
         )
         if not inside:
-            raise ImageError(f"{path}: no image in this folder (looked for {', '.join(SUFFIXES)})")
+            raise ImageError(f"{path}: no images in this folder (looked for {', '.join(SUFFIXES)})")
         found.update(dict.fromkeys(inside))
     return list(found)
 

@@ -64,10 +64,8 @@ def test_many_categories_are_one_warning():
     with pytest.warns(DataWarning) as found:
         compare(FILE, Official("X", 2, 30, 0, (7,) * 30), 2, labels)
     assert len(found) == 1
-    assert (
-        "showing 'c0' 0 (documented: 7), 'c1' 0 (documented: 7), 'c2' 0 (documented: 7) and 27 categories more"
-        in str(found[0].message)
-    )
+    few = "'c0' 0 (documented: 7), 'c1' 0 (documented: 7), 'c2' 0 (documented: 7)"
+    assert f"showing {few} and 27 more categories" in str(found[0].message)
 
 
 def test_images_alone():

@@ -193,7 +193,7 @@ def test_without_training_images_the_next_split_is_looked_at():
 
 def test_splits_with_other_categories_are_refused():
     data = Data(Dataset(LabelMatrix([[1]], ["cat"])), Dataset(LabelMatrix([[1]], ["dog"])), name="odd")
-    with pytest.raises(DataError, match="odd: the splits train and test do not have the same categories"):
+    with pytest.raises(DataError, match="odd: the splits train and test have different categories"):
         stats(data)
 
 

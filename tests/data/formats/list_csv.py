@@ -1,6 +1,4 @@
-"""The list of fastai's PASCAL_2007: ``fname,labels,is_valid``, labels divided by a space; a list knows no
-absent.
-"""
+"""The list of fastai's PASCAL_2007: ``fname,labels,is_valid`` with labels separated by spaces."""
 
 from pathlib import Path
 

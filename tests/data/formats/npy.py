@@ -1,6 +1,4 @@
-"""An int8 array, encoding ``signed``, with the names of rows and columns and the splits in text files beside
-it.
-"""
+"""An int8 array with encoding ``signed``, and text files with its row names, column names and splits."""
 
 from pathlib import Path
 

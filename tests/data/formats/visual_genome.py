@@ -1,6 +1,4 @@
-"""Visual Genome's two official files: three most frequent names, two drawn test images, an image nobody
-described.
-"""
+"""Visual Genome's two official files: three categories, two random test images, an image without objects."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One image of a split, and where its source lists it: what the checks of images, paths and splits report."""
+"""One image of a split and where its source lists it, for the messages of the checks."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ class Entry(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name as the source writes it."""
+        """Name as written in the source."""
         return self.dataset.labels.paths[self.row]
 
     @property
     def path(self) -> Path:
-        """The image file."""
+        """Image file."""
         return self.dataset.root / self.name
 
     @property
     def where(self) -> dict[str, Any]:
-        """File, line and name, as keyword arguments of :meth:`Problems.add`."""
+        """File, line and name as keyword arguments for :meth:`Problems.add`."""
         return {"file": self.dataset.source, "line": self.dataset.line(self.row), "value": self.name}
 
 
 def both_lines(first: Entry, second: Entry) -> str:
-    """Return ``" (lines 2 and 5)"``; nothing where one of the images has no line."""
+    """Return ``" (lines 2 and 5)"``, or an empty text if one of the images has no line."""
     lines = [entry.dataset.line(entry.row) for entry in (first, second)]
     return f" (lines {lines[0]} and {lines[1]})" if all(lines) else ""

@@ -1,4 +1,4 @@
-"""Decode every image of a data source: unreadable ones, and the same picture in two splits."""
+"""Decode every image of a data source; report unreadable images and pictures that occur twice."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sarb.data.images import MOST_UNREADABLE, decode
 from sarb.errors import ImageError
 from sarb.progress import Progress
 
-#: images that may wait for a thread at a time
+#: how many images wait for a thread at a time
 BLOCK = 1000
 
 
 def check_images(data: Data, talk: Progress) -> int:
-    """Decode all images that exist, note what is wrong with them, and return how many were opened."""
+    """Decode all existing images, report problems, and return the number of images opened."""
     todo = list(_existing(data))
     first_entry: dict[bytes, Entry] = {}
     problems = Problems(data.train.source or data.name)
@@ -50,16 +50,14 @@ def _existing(data: Data) -> Iterator[Entry]:
 
 
 def _in_order(pool: ThreadPoolExecutor, todo: list[Entry]) -> Iterator[tuple[Entry, bytes | str]]:
-    """Yield every image with its fingerprint or the reason it has none; never more than 1,000 wait at
-    once.
-    """
+    """Yield every image with its fingerprint, or with the reason why it cannot be read."""
     waiting = iter(todo)
     while block := list(islice(waiting, BLOCK)):
         yield from zip(block, pool.map(_fingerprint, (entry.path for entry in block)), strict=True)
 
 
 def _fingerprint(path: Path) -> bytes | str:
-    """Return a hash of the pixels, so that a copy with other metadata or compression level is found too."""
+    """Hash the pixels, so that copies with other metadata or compression settings are found too."""
     try:
         image = decode(path)
     except ImageError as error:

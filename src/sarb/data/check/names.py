@@ -1,4 +1,4 @@
-"""Names of images and categories: unusable, repeated, or too much alike."""
+"""Check image and category names: unusable, duplicate, or too similar."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sarb.labels import word_of
 
 @dataclass(frozen=True)
 class Rows:
-    """The N rows a reader has read.
+    """The N rows that a reader has read.
 
     Args:
-        names: (N,) of the images.
+        names: N image names.
         values: (N, C) of -1/0/+1.
         categories: C names.
-        splits: (N,) train, test, valid or nothing; None where the source has no splits.
-        lines: (N,) in the file, None where there are no lines.
+        splits: N words: train, test, valid or empty; None if the source has no splits.
+        lines: N line numbers; None if the source has no lines.
     """
 
     names: Sequence[str]
@@ -33,16 +33,16 @@ class Rows:
     lines: Sequence[int] | None
 
     def line(self, row: int) -> int | None:
-        """Return the line of a row, if it has one."""
+        """Return the line number of a row, or None."""
         return None if self.lines is None else self.lines[row]
 
     def split(self, row: int) -> str:
-        """Return the split of a row; without a word for it, train."""
+        """Return the split of a row, train by default."""
         return "train" if self.splits is None else self.splits[row] or "train"
 
 
 def usable_rows(problems: Problems, rows: Rows) -> list[int]:
-    """Return the rows to keep: the first of each image with a usable name; note the others."""
+    """Return the rows to keep, the first of each image with a usable name; report the others."""
     first_row: dict[str, int] = {}
     kept = []
     for row, name in enumerate(rows.names):
@@ -83,11 +83,13 @@ def _note_repeat(problems: Problems, rows: Rows, first: int, second: int) -> Non
 
 
 def check_categories(problems: Problems, categories: Sequence[str]) -> None:
-    """Note names that cannot be, or that look the same to a person."""
+    """Report names that are not allowed, or that people cannot tell apart."""
     seen: dict[str, str] = {}
     for name in categories:
         if "\0" in name:
-            problems.add(f"category {name!r} holds a NUL character", kind="bad-name", column=name, value=name)
+            problems.add(
+                f"category {name!r} contains a NUL character", kind="bad-name", column=name, value=name
+            )
         if name != name.strip():
             problems.add(
                 f"category {name!r} starts or ends with a space",
@@ -110,10 +112,10 @@ def check_categories(problems: Problems, categories: Sequence[str]) -> None:
 
 
 def folded(text: str) -> str:
-    """Return a key that is equal for texts which differ in case or Unicode form only."""
+    """Return a key that is the same for texts that differ only in case or Unicode form."""
     return unicodedata.normalize("NFC", text).casefold()
 
 
 def same_characters(first: str, second: str) -> bool:
-    """Say whether two texts are the same but for their Unicode form."""
+    """Return whether two texts are the same apart from their Unicode form."""
     return unicodedata.normalize("NFC", first) == unicodedata.normalize("NFC", second)

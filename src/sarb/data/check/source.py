@@ -1,6 +1,4 @@
-"""Everything wrong with a data source at once: what its reader finds, and what shows in labels, splits and
-images.
-"""
+"""``sarb data check``: all problems of a data source, in its files, labels, splits and images."""
 
 from __future__ import annotations
 
@@ -26,14 +24,14 @@ from sarb.progress import Progress
 
 @dataclass
 class Checked:
-    """What ``sarb data check`` found; prints itself.
+    """Result of ``sarb data check``; prints itself.
 
     Args:
-        source: as given.
-        findings: with exact counts; the first of each kind as text.
-        data: what could be read, None when nothing could.
+        source: the source as the user wrote it.
+        findings: exact counts, and the first findings of each kind as text.
+        data: what could be read; None if nothing could.
         opened: number of images that were decoded.
-        options: of the data source.
+        options: options of the data source.
     """
 
     source: str
@@ -44,7 +42,7 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        """Whether one may train on it."""
+        """Whether the data can be used for training."""
         return not self.findings.count("error")
 
     def __str__(self) -> str:
@@ -59,7 +57,7 @@ class Checked:
 
     @property
     def command(self) -> str:
-        """The command that trains on it."""
+        """The command to train on this data."""
         options = [word for key, value in self.options.items() for word in ("-o", f"{key}={value}")]
         return shlex.join(["sarb", "train", "--data", self.source, *options])
 
@@ -107,8 +105,8 @@ class Checked:
             f"{count:,} {level}{'s' * (count != 1)}" for level, count in counts.items() if count
         )
         if not self.ok:
-            return f"{total}: training would be wrong or impossible; mend the errors first"
-        return f"{total or 'nothing found'}: ready to train"
+            return f"{total}: training would be wrong or impossible; fix the errors first"
+        return f"{total or 'no problems found'}: ready to train"
 
 
 def check(
@@ -119,14 +117,14 @@ def check(
     progress: bool = False,
     **options: Any,
 ) -> Checked:
-    """Check a data source without stopping at the first fault.
+    """Check a data source without stopping at the first problem.
 
     Args:
         source: as for :func:`sarb.load`.
-        open_images: decode every image file; False only looks whether they exist.
-        limit: findings of a kind to keep as text; all are counted.
-        progress: talk to stderr.
-        options: of the data source.
+        open_images: decode every image file; False only checks that the files exist.
+        limit: how many findings of a kind to keep as text; all are counted.
+        progress: show progress on stderr.
+        options: options of the data source.
     """
     talk = Progress(progress)
     data = None
@@ -152,11 +150,11 @@ def _check_labels(data: Data) -> None:
     train = data.train.labels
     problems = Problems(data.train.source or data.name)
     if not len(train):
-        problems.add("no image to train on", kind="no-training-image")
+        problems.add("there are no training images", kind="no-training-image")
     elif not train.positives.any() or not train.negatives.any():
         word = "present" if not train.positives.any() else "absent"
         problems.add(
-            f"no label of any training image is known to be {word}: there is nothing to tell apart",
+            f"no training label is known to be {word}, so there is nothing to learn",
             kind=f"no-{word}",
         )
     for split, dataset in data.splits.items():
@@ -194,7 +192,7 @@ def _note_unlabelled(problems: Problems, split: str, dataset: Dataset) -> None:
 
 
 def _check_paths(data: Data) -> None:
-    """Warn of names that leave the folder of the images: they work here and nowhere else."""
+    """Warn about names that point outside the image folder: they do not work on another machine."""
     problems = Problems(data.train.source or data.name)
     for split, dataset in data.splits.items():
         for row, name in enumerate(dataset.labels.paths):
@@ -214,14 +212,14 @@ def _check_paths(data: Data) -> None:
 def _leaves(name: str) -> str:
     plain = name.replace("\\", "/")
     if plain.startswith("/") or (plain[1:3] == ":/" and plain[0].isalpha()):
-        return "is an absolute path; use one relative to the folder of the images"
+        return "is an absolute path; use a path relative to the image folder"
     if os.path.normpath(plain).split("/")[0] == "..":
-        return "leaves the folder of the images by '..'"
+        return "points outside the image folder ('..')"
     return ""
 
 
 def _check_overlap(data: Data) -> None:
-    """Note files that are in two splits: a test on training images says nothing."""
+    """Report files that are in two splits: testing on training images is meaningless."""
     if len(data.splits) < 2:
         return
     problems = Problems(data.train.source or data.name)

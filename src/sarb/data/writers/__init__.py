@@ -1,6 +1,6 @@
-"""Labels back to files.
+"""Write labels to files.
 
-write         ``write`` and ``sarb data convert``: which format, nothing overwritten
-arrangement   the splits put together again, and the options that draw them
+write         ``write`` and ``sarb data convert``: choose the format, protect existing files
+arrangement   merge the splits into one table, with the options that divide it again
 formats       one writer per format
 """

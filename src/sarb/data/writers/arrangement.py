@@ -1,4 +1,4 @@
-"""The splits of a data source put together again: one table, and the options that divide it as before."""
+"""Merge the splits of a data source into one table, with the options that divide it in the same way."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from sarb.labels import LabelMatrix
 class Arranged(NamedTuple):
     """All images of a source in one table.
 
-    ``splits`` (N,) are train, test or valid; None when reading with ``options`` draws the same splits again.
-    ``root`` is the one folder that the names are relative to.
+    ``splits`` (N,) are train, test or valid; None if reading with ``options`` gives the same splits again.
+    All names are relative to the folder ``root``.
     """
 
     labels: LabelMatrix
@@ -34,7 +34,7 @@ class Arranged(NamedTuple):
 
 
 def arrange(data: Data, path: Path) -> Arranged:
-    """Put the splits together again, in the order of the source, to be written to ``path``."""
+    """Merge the splits in the order of the source, to be written to ``path``."""
     root, names = _names(data)
     order = _order(list(data.splits.values()))
     values = np.concatenate([dataset.labels.values for dataset in data.splits.values()])[order]
@@ -51,11 +51,11 @@ def arrange(data: Data, path: Path) -> Arranged:
 
 
 def _names(data: Data) -> tuple[Path, dict[str, tuple[str, ...]]]:
-    """Return the one folder of all images, and split -> their names in it."""
+    """Return the common folder of all images, and split -> image names relative to it."""
     if not len(data.train):
-        raise DataError("not written, there is no image to train on")
+        raise DataError("not written, there are no training images")
     if not data.categories:
-        raise DataError("not written, there is no category")
+        raise DataError("not written, there are no categories")
     if not all(name.strip() for name in data.categories):
         raise DataError("not written, a category has no name")
     roots = {dataset.root for dataset in data.splits.values()}
@@ -72,9 +72,7 @@ def _names(data: Data) -> tuple[Path, dict[str, tuple[str, ...]]]:
 
 
 def _order(datasets: Sequence[Dataset]) -> NDArray[np.int64]:
-    """Return the rows of the splits, one after the other, in the order of the source, as far as it is
-    known.
-    """
+    """Return the permutation of the concatenated splits that restores the order of the source, if known."""
     lines = [
         dataset.lines
         for dataset in datasets
@@ -88,19 +86,17 @@ def _order(datasets: Sequence[Dataset]) -> NDArray[np.int64]:
 def _without_drawn(
     notes: Mapping[str, Any], words: NDArray[np.str_]
 ) -> tuple[NDArray[np.str_], dict[str, Any]]:
-    """Return the splits (N,) the source itself says, and the options that draw the others as they were
-    drawn.
-    """
+    """Return the splits (N,) that are in the source itself, and the options that draw the random ones."""
     options: dict[str, Any] = {}
     splits = words.copy()
     pool = int((words == "train").sum())
-    for name in ("valid", "test"):  # the validation images were drawn last, from what was left
+    for name in ("valid", "test"):  # the validation images were drawn last, from the remaining ones
         match = re.fullmatch(r"random share (\S+), seed (\d+)", str(notes.get(f"{name}_split", "")))
         if match:
             count = int((words == name).sum())
             share = float(match[1])
             pool += count
-            # the note has six digits of the share
+            # the note keeps only six digits of the share
             options[name] = share if round(share * pool) == count else count / max(1, pool)
             options["split_seed"] = int(match[2])
             splits[words == name] = "train"
@@ -111,10 +107,10 @@ def _without_drawn(
 def _read_again(
     labels: LabelMatrix, splits: list[str] | None, path: Path, options: Mapping[str, Any]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the names of the images of each split as a reader will divide them."""
+    """Return the image names of each split as a reader would divide them."""
     for name in itertools.chain(labels.categories, labels.paths):
         if not name.isascii() and name.encode("utf-8", "ignore").decode() != name:
-            raise DataError(f"{path}: not written, {name!r} is not Unicode text")
+            raise DataError(f"{path}: not written, {name!r} is not valid Unicode text")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
@@ -123,5 +119,6 @@ def _read_again(
             )
             data = finish(data, **options, check_files=False)
     except DataError as error:
-        raise DataError(f"{path}: not written, it could not be read again: {error}", error.findings) from None
+        message = f"{path}: not written, because it could not be read again: {error}"
+        raise DataError(message, error.findings) from None
     return {name: dataset.labels.paths for name, dataset in data.splits.items()}

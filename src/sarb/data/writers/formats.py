@@ -1,4 +1,4 @@
-"""How each table format is written; :mod:`sarb.data.writers.write` says what."""
+"""One writer per table format; :mod:`sarb.data.writers.write` decides what to write."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from sarb.errors import DataError
 from sarb.files import atomic_write
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
 
-#: the order of the three texts of a category
+#: order of the three possible texts of a cell
 LABELS = (ABSENT, UNKNOWN, PRESENT)
-#: columns that are spelled together: 3**5 texts are made once instead of five cells a row
+#: columns that are formatted together: 3**5 texts are made once, instead of five cells for each row
 GROUP = 5
-#: rows that are spelled at a time
+#: rows that are formatted at a time
 BLOCK = 4096
-#: rows of a row group of a Parquet file
+#: rows in a row group of a Parquet file
 ROW_GROUP = 100_000
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """What there is to write.
+    """The content of a table.
 
     Args:
-        labels: (N, C) of all images, in the order of the source.
-        splits: (N,) train, test or valid; None when reading draws the same splits again.
-        encoding: what the codes mean.
-        cells: label -> its code, as the source spells it.
-        notes: of the source.
+        labels: (N, C), all images in the order of the source.
+        splits: (N,) train, test or valid; None if reading draws the same splits again.
+        encoding: name of the encoding.
+        cells: label -> code, as written in the source.
+        notes: notes of the source.
     """
 
     labels: LabelMatrix
@@ -48,22 +48,22 @@ class Sheet:
     notes: Mapping[str, Any]
 
     def leading_columns(self) -> list[str]:
-        """Return the columns of a wide table that are not categories."""
+        """Return the names of the columns before the categories in a wide table."""
         clash = sorted({"file_name", "split"} & set(self.labels.categories))
         if clash:
             raise DataError(
-                f"not written, category '{clash[0]}' is named like a column; npy and list can hold it"
+                f"not written, category '{clash[0]}' has the name of another column; use npy or list"
             )
         return ["file_name"] if self.splits is None else ["file_name", "split"]
 
     def leading_cells(self) -> Iterator[tuple[str, ...]]:
-        """Yield the cells of those columns."""
+        """Return the cells of those columns, row by row."""
         columns = [self.labels.paths] if self.splits is None else [self.labels.paths, self.splits]
         return zip(*columns, strict=True)
 
 
 def write_csv(sheet: Sheet, path: Path) -> dict[str, Any]:
-    """Write a wide table as CSV, or TSV by its suffix: one column per category."""
+    """Write a wide table as CSV (or TSV, by its suffix), with one column per category."""
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     header = [*sheet.leading_columns(), *sheet.labels.categories]
     codes = [quoted(sheet.cells[label], delimiter) for label in LABELS]
@@ -76,7 +76,7 @@ def write_csv(sheet: Sheet, path: Path) -> dict[str, Any]:
 
 
 def write_jsonl(sheet: Sheet, path: Path) -> dict[str, Any]:
-    """Write a wide table as JSON lines: one object per image, one key per category."""
+    """Write a wide table as JSON Lines: one object per image with one key per category."""
     columns = sheet.leading_columns()
     codes = [_json(typed(sheet.cells[label])) for label in LABELS]
     pairs = [[f"{_json(name)}: {code}" for code in codes] for name in sheet.labels.categories]
@@ -89,7 +89,7 @@ def write_jsonl(sheet: Sheet, path: Path) -> dict[str, Any]:
 
 
 def write_parquet(sheet: Sheet, path: Path) -> dict[str, Any]:
-    """Write a wide table as Parquet: numeric codes as numbers with nulls, words as text."""
+    """Write a wide table as Parquet: numeric codes as nullable numbers, words as text."""
     pyarrow, parquet = need_pyarrow(path)
     columns = sheet.leading_columns()
     texts = [sheet.cells[label] if (sheet.labels.values == label).any() else "" for label in LABELS]
@@ -111,7 +111,7 @@ def write_parquet(sheet: Sheet, path: Path) -> dict[str, Any]:
 
 
 def _typed_codes(pyarrow: Any, codes: list[Any]) -> Any:
-    """Return the codes of absent, unknown, present (3,) as the narrowest type that holds those that occur."""
+    """Return the codes of absent, unknown, present (3,) in the smallest type that holds them."""
     types = {int: pyarrow.int8(), float: pyarrow.float32(), bool: pyarrow.bool_()}
     for python_type, arrow_type in types.items():
         if all(code is None or type(code) is python_type for code in codes):
@@ -120,22 +120,20 @@ def _typed_codes(pyarrow: Any, codes: list[Any]) -> Any:
 
 
 def write_folder(sheet: Sheet, path: Path) -> dict[str, Any]:
-    """Write the metadata file of a Hugging Face ImageFolder; it belongs beside the images."""
+    """Write the metadata file of a Hugging Face ImageFolder, which belongs next to the images."""
     wide = {".csv": write_csv, ".jsonl": write_jsonl, ".parquet": write_parquet}
     return wide[path.suffix.lower()](sheet, path)
 
 
 def write_list(sheet: Sheet, path: Path) -> dict[str, Any]:
-    """Write the present labels of each image, ``fname,labels[,is_valid or split]``, and the categories
-    beside.
-    """
+    """Write a list of the present labels, ``fname,labels[,is_valid or split]``, and a file of categories."""
     categories = sheet.labels.categories
     values = sheet.labels.values
     absent, unknown = (int((values == label).sum()) for label in (ABSENT, UNKNOWN))
     if absent and unknown:
         raise DataError(
-            f"not written, a list cannot tell {absent:,} absent from {unknown:,} unknown entries; "
-            "csv, tsv, parquet, jsonl, folder and npy can"
+            f"not written, a list cannot distinguish {absent:,} absent from {unknown:,} unknown entries; "
+            "use csv, tsv, parquet, jsonl, folder or npy"
         )
     check_lines("category", categories, stripped=True)
     rows, columns = np.nonzero(values == PRESENT)
@@ -158,9 +156,7 @@ def write_list(sheet: Sheet, path: Path) -> dict[str, Any]:
 
 
 def _usable(categories: Sequence[str], most: int, preferred: str) -> str:
-    """Return a delimiter that is in no category: the source's own, else a usual one, none if no image has
-    two.
-    """
+    """Return a delimiter that is in no category name; empty if none is left and no image needs one."""
     by_word = {word: delimiter for delimiter, word in DELIMITERS.items()}
     preferred = by_word.get(preferred, preferred if len(preferred) == 1 else "")
     for delimiter in (preferred, " ", *DELIMITERS):
@@ -169,15 +165,13 @@ def _usable(categories: Sequence[str], most: int, preferred: str) -> str:
     if most < 2:
         return ""
     raise DataError(
-        f"not written, a list needs a character between labels, and {', '.join(DELIMITERS.values())} "
-        "are all in names of categories; csv, parquet and npy need none"
+        f"not written, a list needs a delimiter, but category names contain all of "
+        f"{', '.join(DELIMITERS.values())}; use csv, parquet or npy"
     )
 
 
 def _split_column(sheet: Sheet) -> tuple[str, list[str]]:
-    """Return the column fastai knows where it can say it, for training images and one other kind, and its
-    cells.
-    """
+    """Return header and cells of the split column: fastai's ``is_valid`` for two splits, else ``split``."""
     if sheet.splits is None:
         return "", [""] * len(sheet.labels)
     if len(set(sheet.splits)) < 3:
@@ -186,7 +180,7 @@ def _split_column(sheet: Sheet) -> tuple[str, list[str]]:
 
 
 def write_npy(sheet: Sheet, path: Path) -> dict[str, Any]:
-    """Write an array of codes, and beside it the names of its rows and columns, and the splits, as text."""
+    """Write an array of codes, and text files with the names of its rows and columns and the splits."""
     labels = sheet.labels
     check_lines("image", labels.paths)
     check_lines("category", labels.categories, stripped=True)
@@ -202,7 +196,7 @@ def write_npy(sheet: Sheet, path: Path) -> dict[str, Any]:
         for lines, side in zip(lists.values(), sides, strict=True):
             side.writelines(f"{line}\n".encode() for line in lines)
     if sheet.splits is None:
-        # an old file of splits belongs to the array that is now replaced
+        # a file of splits from before belongs to the replaced array
         _side_file(path, "splits").unlink(missing_ok=True)
     return {"encoding": sheet.encoding}
 
@@ -212,30 +206,30 @@ def _side_file(path: Path, name: str) -> Path:
 
 
 def _open_all(files: ExitStack, *paths: Path, binary: bool = False) -> list[Any]:
-    """Open files that appear together when all are written; the first, which names the set, appears last."""
+    """Open files that appear together when all are complete; the first one, the main file, appears last."""
     return [files.enter_context(atomic_write(path, "wb" if binary else "w")) for path in paths]
 
 
 def check_lines(thing: str, names: Sequence[str], stripped: bool = False) -> None:
     """Raise unless a text file can hold these names, one per line."""
     for number, name in enumerate(names):
-        fault = "holds a line break" if "\n" in name or name.endswith("\r") else ""
+        fault = "contains a line break" if "\n" in name or name.endswith("\r") else ""
         fault = "starts or ends with a space" if stripped and name != name.strip() else fault
         fault = "starts with a byte order mark" if not number and name.startswith("\ufeff") else fault
         if fault:
             raise DataError(
-                f"not written, {thing} {name!r} {fault}, which this format cannot hold; csv and parquet can"
+                f"not written, {thing} {name!r} {fault}, which this format cannot store; use csv or parquet"
             )
 
 
 def quoted(text: str, delimiter: str) -> str:
-    """Return a field of a CSV file."""
+    """Quote a CSV field if necessary."""
     special = delimiter in text or '"' in text or "\n" in text or "\r" in text
     return '"' + text.replace('"', '""') + '"' if special else text
 
 
 def typed(code: str) -> str | int | float | bool | None:
-    """Return a code as a typed file holds it, only where it is spelled the same when it is read: '1' is 1."""
+    """Convert a code to a typed value, such as '1' to 1, if the text of the value is the same code."""
     if code in ("", "True", "False"):
         return {"": None, "True": True, "False": False}[code]
     for number in (int, float):
@@ -248,9 +242,7 @@ def typed(code: str) -> str | int | float | bool | None:
 
 
 def joined(values: NDArray[np.int8], cells: Sequence[Sequence[str]], delimiter: str) -> Iterator[str]:
-    """Yield each row of labels (N, C) as text; ``cells`` (C, 3) spells absent, unknown, present of each
-    category.
-    """
+    """Yield the rows of labels (N, C) as text; ``cells`` (C, 3): texts for absent, unknown, present."""
     known_texts: dict[tuple[tuple[str, ...], ...], NDArray[np.object_]] = {}
     groups = []
     for start in range(0, len(cells), GROUP):

@@ -1,7 +1,7 @@
-"""Writing labels as a table: what ``sarb.load`` reads from the file is what was written.
+"""Write labels as a table from which ``sarb.load`` reads the same data again.
 
-The file keeps the source's own codes and their spelling, the order of images and categories, and their exact
-names.
+The file keeps the source's codes as they are written there, the order of images and categories, and their
+exact names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WRITERS: dict[str, str] = {
     "list": "sarb.data.writers.formats:write_list",
     "npy": "sarb.data.writers.formats:write_npy",
 }
-#: format -> ends of the files that lie beside the one that is named
+#: format -> suffixes of the files that are written next to the main file
 SIDES = {"list": (".categories.txt",), "npy": (".files.txt", ".categories.txt", ".splits.txt")}
 
 
@@ -43,21 +43,21 @@ def write(
     *,
     overwrite: bool = False,
 ) -> dict[str, Any]:
-    """Write data as a table; return the options with which ``sarb.load("READER:path", **options)`` gives it
-    again.
+    """Write data as a table; return the options with which ``sarb.load`` reads it again.
 
-    Matrix, names, categories, order and splits are the same. Where the splits have different folders, the
-    names begin with the folder, relative to what the folders have in common.
+    ``sarb.load("READER:path", **options)`` gives the same data: labels, names, categories, order and
+    splits. If the splits are in different folders, image names start with the folder, relative to the common
+    parent of all folders.
 
     Args:
         data: what to write.
-        path: the file; it is written whole or not at all.
+        path: the file; it is written completely or not at all.
         to: a key of ``WRITERS``; by default the suffix of ``path``.
-        encoding: of the codes; by default the source's own, ``binary`` for a source without codes.
+        encoding: encoding of the labels; by default that of the source, ``binary`` if it has none.
         overwrite: replace an existing file. The source itself is never replaced.
 
     Raises:
-        DataError: the format cannot hold the data, or the file must not be replaced; nothing is written.
+        DataError: the format cannot store the data, or the file must not be replaced; nothing is written.
     """
     path, form = target(path, to)
     writer = find("format to write", WRITERS, form)
@@ -85,9 +85,7 @@ def convert(
     overwrite: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> str:
-    """Read a source with its options and write it in another format; return the command that reads it
-    again.
-    """
+    """Read a source and write it in another format; return the command that reads the result."""
     written = write(load(source, **(options or {})), out, to, encoding, overwrite=overwrite)
     path, form = target(out, to)
     words = [word for name, value in written.items() for word in ("-o", f"{name}={value}")]
@@ -95,27 +93,27 @@ def convert(
 
 
 def reader_of(form: str) -> str:
-    """Return the reader of a format that is written."""
+    """Return the reader for a format."""
     return form if form in ("list", "npy", "folder") else "table"
 
 
 def target(path: str | Path, to: str | None) -> tuple[Path, str]:
-    """Return the file to write and its format, or say why they do not fit."""
+    """Return the file to write and its format; raise DataError if they do not match."""
     path = Path(path).expanduser()
     suffix = path.suffix.lower()
     if to is None:
         to = "folder" if path.is_dir() else suffix[1:]
         if to not in WRITERS:
-            raise DataError(f"{path}: the suffix does not say the format; add --to {'|'.join(WRITERS)}")
+            raise DataError(f"{path}: the suffix is not a known format; add --to {'|'.join(WRITERS)}")
     find("format to write", WRITERS, to)
     if to == "folder":
         path = path if suffix else path / METADATA[0]
         if path.name not in METADATA:
             raise DataError(
-                f"{path}: in a folder the file is named {', '.join(METADATA[:-1])} or {METADATA[-1]}"
+                f"{path}: the file in a folder must be named {', '.join(METADATA[:-1])} or {METADATA[-1]}"
             )
     elif suffix != (wanted := {"list": ".csv"}.get(to, f".{to}")):
-        raise DataError(f"{path}: a file of format {to} is named {path.stem}{wanted}")
+        raise DataError(f"{path}: a file of format {to} must be named {path.stem}{wanted}")
     return path, to
 
 
@@ -132,18 +130,18 @@ def _check_files(data: Data, files: Sequence[Path], overwrite: bool) -> None:
             f"{existing[0]}: exists already; add --overwrite (Python: overwrite=True) to replace it"
         )
     if any(file.is_dir() for file in existing):
-        raise DataError(f"{existing[0]}: is a folder")
+        raise DataError(f"{existing[0]}: is a folder, not a file")
 
 
 def _spelling(notes: Mapping[str, Any], form: str, encoding: str | None) -> tuple[str, dict[int, str]]:
-    """Return the encoding and label -> code: the source's own, unless another encoding is asked for."""
+    """Return the encoding and label -> code, those of the source unless ``encoding`` says otherwise."""
     if encoding is not None:
         encoding_table(encoding)
         if form == "list":
-            raise DataError("a list holds names, no codes; leave out --encoding")
+            raise DataError("a list holds names, not codes; remove --encoding")
         if form == "npy" and encoding == "words":
             raise DataError(
-                "an .npy file holds numbers, no words; choose signed, binary or minus_one_unknown"
+                "an .npy file holds numbers, not words; choose signed, binary or minus_one_unknown"
             )
     source = str(notes.get("encoding", ""))
     usable = source in ENCODINGS and not (form == "npy" and source == "words")
@@ -158,7 +156,7 @@ def _spelling(notes: Mapping[str, Any], form: str, encoding: str | None) -> tupl
 
 
 def _default_root(path: Path, names: Sequence[str]) -> Path | None:
-    """Return the folder of the images a reader will find by itself."""
+    """Return the image folder that a reader uses by default, None if it is ambiguous."""
     try:
         return find_root(path, names[:100], None)
     except DataError:
