@@ -1,1 +1,1 @@
-"""Speed and memory, measured: ``python -m benchmarks.bench`` (or ``make bench``)."""
+"""Benchmarks of speed and memory: ``python -m benchmarks.bench`` (or ``make bench``)."""

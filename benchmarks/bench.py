@@ -1,11 +1,11 @@
-"""All benchmarks with one command.
+"""Run all benchmarks with one command.
 
-    python -m benchmarks.bench                      every case but the slow ones
+    python -m benchmarks.bench                      all cases except the slow ones
     python -m benchmarks.bench --all --coco256 DIR --markdown benchmarks/RESULTS.md
     python -m benchmarks.bench --only decouple graph --json
 
-A case times the formula as the paper prints it, ours, and a floor, in turns in one process; see
-benchmarks/README.md.
+A case times the literal formula of the paper, our implementation and a lower bound (the floor), alternating
+in one process; see benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import cases as folder
-from benchmarks.harness import Case, Result, machine, run
+from benchmarks.formatting import format_bytes, format_ratio, format_seconds
+from benchmarks.harness import Case, Result, run
 
 COLUMNS = (
     "case",
@@ -42,20 +43,18 @@ COLUMNS = (
 
 
 def collect(**options: Any) -> list[Case]:
-    """Cases of every module of ``benchmarks/cases``, each given the options that its ``cases`` function
-    takes.
-    """
-    found: list[Case] = []
+    """Return the cases of all modules in ``benchmarks/cases``; each gets the options that it accepts."""
+    collected: list[Case] = []
     for module in sorted(pkgutil.iter_modules(folder.__path__), key=lambda module: module.name):
         make = getattr(importlib.import_module(f"{folder.__name__}.{module.name}"), "cases", None)
         if make is not None:
             taken = inspect.signature(make).parameters
-            found += make(**{name: value for name, value in options.items() if name in taken})
-    return found
+            collected += make(**{name: value for name, value in options.items() if name in taken})
+    return collected
 
 
 def choose(cases: Sequence[Case], only: Sequence[str], everything: bool) -> list[Case]:
-    """Cases whose name contains one of ``only``; without it all, the slow ones on request."""
+    """Return the cases whose name contains one of ``only``; without it, all that are not slow."""
     if only:
         missing = [text for text in only if not any(text.lower() in case.name.lower() for case in cases)]
         if missing:
@@ -67,8 +66,8 @@ def choose(cases: Sequence[Case], only: Sequence[str], everything: bool) -> list
 
 
 def measure(cases: list[Case], rounds: int | None = None) -> Iterator[Result]:
-    """Run cases one after the other; one that fails is told and does not stop the others."""
-    while cases:  # a case is let go before the next one, with all the memory it holds
+    """Run the cases in order; a failure is reported and does not stop the others."""
+    while cases:  # popping a case frees its memory before the next one starts
         case = cases.pop(0)
         print(f"… {case.name}", file=sys.stderr, flush=True)
         try:
@@ -79,7 +78,9 @@ def measure(cases: list[Case], rounds: int | None = None) -> Iterator[Result]:
 
 
 def context(arguments: Sequence[str]) -> dict[str, Any]:
-    """When, what and where: date, commit, command, machine."""
+    """Return date, commit, command and machine."""
+    from benchmarks.machine import machine  # imports torch, which --help does not need
+
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),
@@ -90,65 +91,43 @@ def context(arguments: Sequence[str]) -> dict[str, Any]:
 
 def _commit() -> str:
     def git(*words: str) -> str:
-        answer = subprocess.run(
-            ["git", *words], capture_output=True, text=True, cwd=Path(__file__).parent, check=False
-        )
-        return answer.stdout.strip() if answer.returncode == 0 else ""
+        command = ["git", *words]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent, check=False)
+        return done.stdout.strip() if done.returncode == 0 else ""
 
-    changed = (
-        " with uncommitted changes"
-        if git("status", "--porcelain", "--", ":/src", ":/benchmarks/*.py")
-        else ""
-    )
-    return (git("rev-parse", "--short", "HEAD") or "unknown") + changed
+    commit = git("rev-parse", "--short", "HEAD") or "unknown"
+    changed = git("status", "--porcelain", "--", ":/src", ":/benchmarks/*.py")
+    return f"{commit} with uncommitted changes" if changed else commit
 
 
 def cells(result: Result) -> tuple[str, ...]:
-    """One line of the table; a dash where there is nothing to say."""
+    """Return one row of the table, with dashes for missing values."""
     if result.skipped:
         return (result.name, *["–"] * (len(COLUMNS) - 1))
-    memory = [_bytes(result.literal_memory), _bytes(result.ours_memory), _times(result.memory_ratio)]
-    speed = f"{result.per_second:,.1f}" if result.per_second is not None else "–"
-    times = [_seconds(result.literal), _seconds(result.ours), _times(result.ratio)]
-    return (result.name, *times, *memory, _seconds(result.floor), _times(result.distance), speed)
-
-
-def _seconds(value: float | None) -> str:
-    if value is None:
-        return "–"
     return (
-        f"{value:,.2f} s"
-        if value >= 1
-        else f"{1e3 * value:.3g} ms"
-        if value >= 1e-3
-        else f"{1e6 * value:.3g} µs"
+        result.name,
+        format_seconds(result.literal),
+        format_seconds(result.ours),
+        format_ratio(result.ratio),
+        format_bytes(result.literal_memory),
+        format_bytes(result.ours_memory),
+        format_ratio(result.memory_ratio),
+        format_seconds(result.floor),
+        format_ratio(result.distance),
+        "–" if result.per_second is None else f"{result.per_second:,.1f}",
     )
-
-
-def _bytes(value: int | None) -> str:
-    return "–" if value is None else f"{value / 1e6:,.0f} MB"
-
-
-def _times(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.2f}×" if value < 10 else f"{value:,.0f}×"
 
 
 def table(results: Sequence[Result]) -> str:
-    """For the console: numbers to the right, notes below."""
+    """Return a table for the console, with the notes below."""
     rows = [COLUMNS, *map(cells, results)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(COLUMNS))]
-    lines = [
-        "  ".join(
-            [
-                row[0].ljust(widths[0]),
-                *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
-            ]
-        )
-        for row in rows
-    ]
-    return "\n".join(
-        [*lines, "", *(f"{result.name}: {text}" for result in results if (text := _remark(result)))]
-    )
+    first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for name, *numbers in rows:
+        aligned = [cell.rjust(width) for cell, width in zip(numbers, widths, strict=True)]
+        lines.append("  ".join([name.ljust(first), *aligned]))
+    remarks = [f"{result.name}: {_remark(result)}" for result in results if _remark(result)]
+    return "\n".join([*lines, "", *remarks])
 
 
 def _remark(result: Result) -> str:
@@ -157,29 +136,29 @@ def _remark(result: Result) -> str:
     return f"skipped, {result.skipped}" if result.skipped else result.note
 
 
-def markdown(results: Sequence[Result], told: Mapping[str, Any]) -> str:
-    """RESULTS.md: where and how, the table, the notes."""
-    here = told["machine"]
-    speeds = ", ".join(f"{name} {value:g}" for name, value in here["gflops"].items())
-    versions = ", ".join(f"{name} {version}" for name, version in here["versions"].items())
-    place = f"{here['gpu'] or here['processor']}, {here['cores']} cores, {here['threads']} threads"
+def markdown(results: Sequence[Result], measured: Mapping[str, Any]) -> str:
+    """Return the content of RESULTS.md: machine, table and notes."""
+    computer = measured["machine"]
+    speeds = ", ".join(f"{name} {value:g}" for name, value in computer["gflops"].items())
+    versions = ", ".join(f"{name} {version}" for name, version in computer["versions"].items())
+    rows = [(*cells(result), str(result.rounds or "–"), _remark(result)) for result in results]
     lines = [
         "# Speed and memory",
         "",
-        f"{told['date']}, commit {told['commit']}, `{told['command']}`",
+        f"{measured['date']}, commit {measured['commit']}, `{measured['command']}`",
         "",
-        f"{place}, load {here['load']:.1f} at the start; {versions}. Measured: GFLOP/s of matrix products ({speeds}); "
-        f"copy {here['copy_gigabytes_per_second']:g} GB/s.",
+        f"{computer['gpu'] or computer['processor']}, "
+        f"{computer['cores']} cores, {computer['threads']} threads, "
+        f"load {computer['load']:.1f} at the start; {versions}. "
+        f"Measured: GFLOP/s of matrix products ({speeds}); "
+        f"copy {computer['copy_gigabytes_per_second']:g} GB/s.",
         "",
-        "Times are medians, ratios medians of the ratios within a round, memory the peak that one call adds; what the "
-        "columns mean is told in [README.md](README.md).",
+        "Times are medians, ratios are medians of the ratios within a round, memory is the peak that one "
+        "call adds. [README.md](README.md) explains the columns.",
         "",
         "| " + " | ".join((*COLUMNS, "rounds", "note")) + " |",
         "|---|" + "--:|" * len(COLUMNS) + "---|",
-        *(
-            f"| {' | '.join((*cells(result), str(result.rounds or '–'), _remark(result)))} |"
-            for result in results
-        ),
+        *(f"| {' | '.join(row)} |" for row in rows),
     ]
     return "\n".join(lines) + "\n"
 
@@ -189,44 +168,44 @@ def _parser() -> argparse.ArgumentParser:
         "bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="NAME", help="cases with one of these in their name"
+        "--only", nargs="+", default=[], metavar="NAME", help="run cases with one of these in their name"
     )
-    parser.add_argument("--all", action="store_true", help="the slow cases as well (minutes each on a CPU)")
+    parser.add_argument("--all", action="store_true", help="run the slow cases too (minutes each on a CPU)")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument(
-        "--quick", action="store_true", help="toy sizes and one round: shows that it runs, no more"
+        "--quick", action="store_true", help="toy sizes and one round, only to see that it runs"
     )
-    parser.add_argument("--rounds", type=int, help="so many rounds instead of each case's own number")
+    parser.add_argument("--rounds", type=int, help="number of rounds, instead of each case's own")
     parser.add_argument("--coco256", type=Path, metavar="DIR", help="folder of the coco256 data set")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the JSON to a file")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="also write the JSON to a file")
     parser.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="write the table, e.g. benchmarks/RESULTS.md"
+        "--markdown", type=Path, metavar="FILE", help="also write the table, e.g. to benchmarks/RESULTS.md"
     )
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; 1 if a case failed."""
+    """Run the benchmarks; return 1 if a case failed."""
     argv = list(sys.argv[1:] if argv is None else argv)
     options = _parser().parse_args(argv)
-    chosen = choose(
-        collect(quick=options.quick, coco256=options.coco256), options.only, options.all or options.list
-    )
+    cases = collect(quick=options.quick, coco256=options.coco256)
+    chosen = choose(cases, options.only, options.all or options.list)
     if options.list:
         print("\n".join(f"{case.name}{'  (slow)' if case.slow else ''}" for case in chosen))
         return 0
-    told = context(argv)
-    results, text = list[Result](), ""
+    measured = context(argv)
+    results: list[Result] = []
+    text = ""
     for result in measure(chosen, 1 if options.quick and options.rounds is None else options.rounds):
-        results.append(result)  # and is written at once: the last cases take long
-        text = json.dumps(
-            {**told, "results": [each.as_dict() for each in results]}, indent=2, ensure_ascii=False
-        )
+        results.append(result)
+        # write after every case, because the last ones take long
+        content = {**measured, "results": [result.as_dict() for result in results]}
+        text = json.dumps(content, indent=2, ensure_ascii=False)
         if options.out is not None:
             options.out.write_text(text + "\n", encoding="utf-8")
         if options.markdown is not None:
-            options.markdown.write_text(markdown(results, told), encoding="utf-8")
+            options.markdown.write_text(markdown(results, measured), encoding="utf-8")
     print(text if options.json else table(results))
     return int(any(result.skipped.startswith("failed") for result in results))
 

@@ -1,9 +1,9 @@
-"""How long and how much memory `sarb data check` takes on a large table, without opening images.
+"""Time and memory of `sarb data check` on a large table, without opening images.
 
     python benchmarks/data_check.py --rows 1000000 --columns 80 --out benchmarks/data_check.csv
 
-Writes a seeded CSV (4 % present, 16 % absent, 80 % blank), checks it in a process of its own, and appends
-one row with seconds, peak resident memory and, as the floor, the seconds the csv module alone takes to split
+Writes a random CSV (4 % present, 16 % absent, 80 % blank), checks it in a separate process, and appends one
+row with seconds, peak resident memory and, as a lower bound, the seconds that the csv module takes to parse
 the same file.
 """
 
@@ -20,21 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-FIELDS = [
-    "rows",
-    "columns",
-    "kind",
-    "megabytes",
-    "seconds",
-    "peak_gigabytes",
-    "csv_only_seconds",
-    "ratio",
-    "errors",
-]
-
 
 def write_table(path: Path, rows: int, columns: int, kind: str) -> None:
-    """Write the table; ``bad`` puts a wrong value into every hundredth row, ``words`` spells the labels."""
+    """Write the table; ``bad`` has a wrong value in every hundredth row, ``words`` uses yes and no."""
     random = np.random.default_rng(0)
     codes = np.array(["yes", "no", ""] if kind == "words" else ["1", "0", ""])
     with path.open("w") as file:
@@ -57,14 +45,13 @@ def csv_only(path: Path) -> float:
 
 
 def check(path: Path, kind: str) -> tuple[float, float, int]:
-    """Return seconds, peak memory in GB and the number of errors found."""
+    """Return seconds, peak memory in GB and the number of errors."""
     options = ["-o", "check_files=false", *([] if kind == "words" else ["-o", "encoding=binary"])]
     code = "from sarb.cli.app import main; main()"
     arguments = ["data", "check", str(path), *options, "--no-images", "--json"]
     started = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
     return seconds, peak, json.loads(done.stdout)["counts"]["error"]
@@ -76,31 +63,32 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=80)
     parser.add_argument("--kind", choices=("good", "bad", "words"), default="good")
     parser.add_argument("--out", type=Path, default=None)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.csv"
-        write_table(path, given.rows, given.columns, given.kind)
+        write_table(path, options.rows, options.columns, options.kind)
         floor = csv_only(path)
-        seconds, peak, errors = check(path, given.kind)
+        seconds, peak, errors = check(path, options.kind)
         size = path.stat().st_size / 1e6
-    row = [
-        given.rows,
-        given.columns,
-        given.kind,
-        round(size, 1),
-        round(seconds, 1),
-        round(peak, 2),
-        round(floor, 1),
-    ]
-    row += [round(seconds / floor, 1), errors]
-    print(
-        platform.platform(), *(f"{name} {value}" for name, value in zip(FIELDS, row, strict=True)), sep="\n"
-    )
-    if given.out is not None:
-        new = not given.out.exists()
-        with given.out.open("a", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerows(([FIELDS] if new else []) + [row])
+    row = {
+        "rows": options.rows,
+        "columns": options.columns,
+        "kind": options.kind,
+        "megabytes": round(size, 1),
+        "seconds": round(seconds, 1),
+        "peak_gigabytes": round(peak, 2),
+        "csv_only_seconds": round(floor, 1),
+        "ratio": round(seconds / floor, 1),
+        "errors": errors,
+    }
+    print(platform.platform(), *(f"{name} {value}" for name, value in row.items()), sep="\n")
+    if options.out is not None:
+        new = not options.out.exists()
+        with options.out.open("a", newline="") as file:
+            writer = csv.DictWriter(file, row)
+            if new:
+                writer.writeheader()
+            writer.writerow(row)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Measure one case: the plain formula, ours and a floor, in turns in one process.
+"""Measure one case: the literal formula, ours and a lower bound, alternating in one process.
 
     case = Case("square", literal=lambda: [x * x for x in range(10**6)], ours=lambda: np.arange(10**6) ** 2)
     result = run(case)          # result.ratio, result.memory_ratio, result.distance
 
-Peak memory is what one call adds to the resident memory of the process: free heap pages are given back
-(``malloc_trim``), the kernel's high-water mark is reset (``/proc/self/clear_refs``), the call runs, the mark
-is read. Nothing is sampled, so no short peak is missed; where the kernel does not offer it, the memory is
-left out. On a GPU it is what ``torch.cuda.max_memory_allocated`` says.
+Peak memory is what one call adds to the resident memory of the process: return free heap pages
+(``malloc_trim``), reset the kernel's high-water mark (``/proc/self/clear_refs``), run the call, read the
+mark. This does not sample, so it misses no short peak. It is left out if the kernel does not support it. On a
+GPU it is ``torch.cuda.max_memory_allocated``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-#: above so many seconds for the literal formula, three rounds have to do
-LONG, LONG_ROUNDS = 20.0, 3
-#: a smaller peak than this cannot be told from noise and is counted as so much
+#: if the literal formula takes more seconds than this, run only three rounds
+LONG = 20.0
+LONG_ROUNDS = 3
+#: smaller peaks are noise and count as this many bytes
 LEAST_MEMORY = 1 << 20
 
 Work = Callable[[], object]
@@ -32,23 +33,24 @@ T = TypeVar("T")
 
 @dataclass
 class Case:
-    """One line of the benchmark. Make data on first use (:func:`lazy`): a case that is only listed should
-    cost nothing.
+    """One row of the benchmark.
+
+    Create data on first use (:func:`lazy`), so that listing the cases costs nothing.
 
     Attributes:
-        name: ``part: what, sizes``; ``--only`` looks for a part of it.
-        literal: the formula as anyone would write it; None where there is none.
-        ours: what the package does.
-        floor: the work that no implementation can avoid.
-        scale: the literal formula runs on a part; its time is multiplied by this (and its memory not
-            compared).
-        repeats: rounds.
-        note: one line: what the literal formula and the floor are, and the goal.
+        name: ``part: what, sizes``; ``--only`` matches a part of it.
+        literal: the formula as anyone would write it; None if there is none.
+        ours: the implementation in the package.
+        floor: work that no implementation can avoid.
+        scale: factor for the time of the literal formula if it runs on a part of the data; its memory is then
+            not compared.
+        repeats: number of rounds.
+        note: one line that explains the literal formula, the floor and the goal.
         memory: measure the peak memory of both.
-        slow: run only when named or with ``--all``.
-        items: images (or other things) per call, to print so many per second.
-        skip: why it cannot run here.
-        detail: called after the measurement, its text is added to the note.
+        slow: run only if named or with ``--all``.
+        items: images (or other items) per call, to print items per second.
+        skip: reason why it cannot run here.
+        detail: called after the measurement; its text is added to the note.
     """
 
     name: str
@@ -67,7 +69,7 @@ class Case:
 
 @dataclass
 class Result:
-    """Medians over the rounds, in seconds and bytes; ratios are medians of the ratios within a round."""
+    """Medians over the rounds in seconds and bytes; ratios are medians of the ratios within a round."""
 
     name: str
     note: str = ""
@@ -85,12 +87,12 @@ class Result:
     times: dict[str, list[float]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it, ready for JSON."""
+        """Return all fields, ready for JSON."""
         return asdict(self)
 
 
 def lazy(build: Callable[[], T]) -> Callable[[], T]:
-    """Return a function that builds once, on its first call."""
+    """Return a function that calls ``build`` once, on its first call."""
     made: list[T] = []
 
     def get() -> T:
@@ -102,21 +104,21 @@ def lazy(build: Callable[[], T]) -> Callable[[], T]:
 
 
 def run(case: Case, rounds: int | None = None) -> Result:
-    """Measure a case: one warm-up each, then rounds in which literal, ours and floor take turns.
+    """Measure a case: one warm-up call each, then rounds of literal, ours and floor.
 
     Args:
         case: what to measure.
-        rounds: None takes the case's own number, at least five unless the literal formula takes over 20
+        rounds: None uses the case's own number, at least five; three if the literal formula takes over 20
             seconds.
     """
     if case.skip:
         return Result(case.name, case.note, skipped=case.skip)
     named = {"literal": case.literal, "ours": case.ours, "floor": case.floor}
     parts = {name: work for name, work in named.items() if work is not None}
-    warm = {name: seconds(work) for name, work in parts.items()}
-    long = rounds is None and warm.get("literal", 0.0) > LONG
+    warm_up = {name: seconds(work) for name, work in parts.items()}
+    shortened = rounds is None and warm_up.get("literal", 0.0) > LONG
     if rounds is None:
-        rounds = LONG_ROUNDS if long else max(5, case.repeats)
+        rounds = LONG_ROUNDS if shortened else max(5, case.repeats)
     times: dict[str, list[float]] = {name: [] for name in parts}
     for _ in range(rounds):
         for name, work in parts.items():
@@ -125,10 +127,14 @@ def run(case: Case, rounds: int | None = None) -> Result:
     _summarise(result, case)
     if case.memory:
         _measure_memory(result, case)
-    extra = [f"{rounds} rounds only, the literal formula is slow"] if long else []
-    extra += [f"literal timed on a part, × {case.scale:g}"] if case.scale != 1 else []
-    extra += [case.detail()] if case.detail is not None else []
-    result.note = "; ".join(text for text in (case.note, *extra) if text)
+    notes = [case.note] if case.note else []
+    if shortened:
+        notes.append(f"{rounds} rounds only, the literal formula is slow")
+    if case.scale != 1:
+        notes.append(f"literal timed on a part, × {case.scale:g}")
+    if case.detail is not None:
+        notes.append(case.detail())
+    result.note = "; ".join(notes)
     return result
 
 
@@ -145,7 +151,7 @@ def _summarise(result: Result, case: Case) -> None:
 
 
 def _median_ratio(above: list[float], below: list[float]) -> float:
-    # Within a round both see the same machine, however busy it is; the medians of each alone may not.
+    # Within a round the machine is equally busy for both; this is not true for separate medians.
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
 
 
@@ -159,7 +165,7 @@ def _measure_memory(result: Result, case: Case) -> None:
 
 
 def seconds(work: Work) -> float:
-    """Time one call."""
+    """Return the time of one call."""
     torch = _torch_with_gpu()
     started = time.perf_counter()
     work()
@@ -169,7 +175,7 @@ def seconds(work: Work) -> float:
 
 
 def peak_memory(work: Work) -> int | None:
-    """Bytes that one call needs at most on top of what is held already; None where it cannot be measured."""
+    """Return the bytes that one call adds at its peak; None if it cannot be measured."""
     gc.collect()
     torch = _torch_with_gpu()
     if torch is not None:
@@ -180,21 +186,21 @@ def peak_memory(work: Work) -> int | None:
         return max(LEAST_MEMORY, int(torch.cuda.max_memory_allocated() - before))
     if not _reset_peak():
         return None
-    before = _status("VmRSS")
+    before = status("VmRSS")
     work()
-    return max(LEAST_MEMORY, _status("VmHWM") - before)
+    return max(LEAST_MEMORY, status("VmHWM") - before)
 
 
 def _torch_with_gpu() -> Any:
-    """Torch, if it is loaded and has a GPU."""
+    """Return torch if it is imported and has a GPU."""
     torch = sys.modules.get("torch")
     return torch if torch is not None and torch.cuda.is_available() else None
 
 
 def _reset_peak() -> bool:
-    """Give free heap pages back, then set the high-water mark to what is resident now."""
+    """Return free heap pages, then set the high-water mark to the current resident memory."""
     try:
-        # What an earlier call has freed would otherwise serve this one, and its memory would not be seen.
+        # Otherwise the call could reuse memory that an earlier call freed, and it would not be counted.
         ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")
     except (OSError, AttributeError):
@@ -202,107 +208,9 @@ def _reset_peak() -> bool:
     return True
 
 
-def _status(key: str) -> int:
+def status(key: str) -> int:
+    """Return a value of ``/proc/self/status`` in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key + ":"):
             return int(line.split()[1]) * 1024
     raise AssertionError(f"/proc/self/status has no {key}")
-
-
-def record_products(work: Work) -> list[Work]:
-    """Run ``work`` once; return its matrix products and convolutions, forward and backward, to be repeated
-    alone.
-
-    Operands of the same shape and strides share their memory: the replay sees the caches at their best, as a
-    floor may.
-    """
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    aten, found, memory = torch.ops.aten, list[Work](), dict[Any, torch.Tensor]()
-    plain = {aten.addmm: aten.mm.default, aten.baddbmm: aten.bmm.default}  # the sum is not part of the floor
-    kept = (aten.mm, aten.bmm, aten.convolution, aten.convolution_backward)
-
-    def stand_in(place: int, value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        key = (place, tuple(value.shape), value.stride(), value.dtype, value.device)
-        if key not in memory:
-            empty = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
-            memory[key] = empty.zero_() if 0 in value.stride() else empty.normal_()
-        return memory[key]
-
-    class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            packet, operands = func.overloadpacket, args[1:3] if func.overloadpacket in plain else args
-            if packet in plain or packet in kept:
-                repeat = plain.get(packet, func)
-                given = [stand_in(place, value) for place, value in enumerate(operands)]
-                found.append(lambda: repeat(*given))
-            return func(*args, **(kwargs or {}))
-
-    with Recorder():  # type: ignore[no-untyped-call]
-        work()
-    return found
-
-
-def gigaflops(work: Work) -> float:
-    """Run ``work`` once and count what its matrix products and convolutions multiply and add, in 10⁹."""
-    from torch.utils.flop_counter import FlopCounterMode
-
-    with FlopCounterMode(display=False) as counter:
-        work()
-    return float(counter.get_total_flops()) / 1e9
-
-
-def machine() -> dict[str, Any]:
-    """What this computer is and can do: GFLOP/s of products of the paper's shapes, bandwidth of a copy,
-    versions.
-    """
-    import os
-    import platform
-
-    import numpy
-    import torch
-
-    shapes = {"1024³": (1024,) * 3, "SD image": (784, 1024, 512), "gate message": (1280, 2048, 1024)}
-    shapes |= {"gate state": (1280, 1024, 1024)}
-    return {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "gflops": {name: round(_gflops(*shape), 1) for name, shape in shapes.items()},
-        "copy_gigabytes_per_second": round(_bandwidth(), 1),
-        "load": os.getloadavg()[0],
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": numpy.__version__,
-        },
-    }
-
-
-def _processor() -> str:
-    file = Path("/proc/cpuinfo")
-    lines = file.read_text().splitlines() if file.is_file() else []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")
-
-
-def _gflops(rows: int, inner: int, columns: int) -> float:
-    import torch
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    left, right = torch.randn(rows, inner, device=device), torch.randn(inner, columns, device=device)
-    best = min(seconds(lambda: left @ right) for _ in range(10))
-    return 2 * rows * inner * columns / best / 1e9
-
-
-def _bandwidth() -> float:
-    """Gigabytes read plus written per second by a copy of 256 MB."""
-    import torch
-
-    source = torch.ones(1 << 26, device="cuda" if torch.cuda.is_available() else "cpu")
-    target = torch.empty_like(source)
-    best = min(seconds(lambda: target.copy_(source)) for _ in range(5))
-    return 2 * source.numel() * 4 / best / 1e9

@@ -1,12 +1,11 @@
-"""Time and memory of every part as the number of images (N) or of categories (C) grows.
+"""Time and memory of every part as the number of images (N) or categories (C) grows.
 
     python -m benchmarks.scale --markdown benchmarks/RESULTS.md     all sizes, up to hours on a busy machine
     python -m benchmarks.scale --quick                              sizes that take seconds
-    python -m benchmarks.scale --only SD hide                       measure these anew, keep the other rows
-    of the CSV python -m benchmarks.scale --redraw                             figure and table from the CSV
-    alone
+    python -m benchmarks.scale --only SD hide                       measure these again, keep the other rows
+    python -m benchmarks.scale --redraw                             make figure and table from the CSV
 
-Every point runs in a process of its own, so that no memory of another one serves it. See
+Every point runs in a separate process, so that it cannot reuse memory of another one. See
 benchmarks/README.md.
 """
 
@@ -24,25 +23,28 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.bench import _bytes, _seconds
-from benchmarks.harness import LEAST_MEMORY, Work, _status, peak_memory, seconds
+from benchmarks.formatting import format_bytes, format_seconds
+from benchmarks.harness import LEAST_MEMORY, Work, peak_memory, seconds, status
 from benchmarks.scale_parts import BATCH, DIM, FEW, HIDDEN, PARTS, POSITIVES, SIDE, SOME_IMAGES
 from sarb.files import atomic_write
 
-#: a point is repeated until it has taken so many seconds, or so many times
-ENOUGH, REPEATS = 2.0, 5
-#: largest size of a quick run
+#: a point is repeated until it has taken ENOUGH seconds, but at most REPEATS times
+ENOUGH = 2.0
+REPEATS = 5
+#: largest sizes of a quick run
 QUICK = {"N": 100_000, "C": 1_000}
-#: the exponent is fitted to sizes of at least this part of the largest one; below, the fixed cost shows
+#: the exponent is fitted to sizes of at least this share of the largest; below, fixed costs dominate
 UPPER = 1 / 100
-BEGIN, END = "<!-- scale: begin -->", "<!-- scale: end -->"
+#: marks around the section in RESULTS.md
+BEGIN = "<!-- scale: begin -->"
+END = "<!-- scale: end -->"
+#: attribute of a point -> what the figure calls it, and its unit
+QUANTITIES = {"seconds": ("time", 1.0), "memory": ("memory", 1e6)}
 
 
 @dataclass
 class Point:
-    """One measurement: ``memory`` is what the call adds at its peak, ``process`` all that is held at that
-    moment.
-    """
+    """One measurement: ``memory`` is what the call adds at its peak, ``process`` the total at that time."""
 
     part: str
     size: int
@@ -53,19 +55,19 @@ class Point:
 
 
 def measure(work: Work, warm: Work | None = None) -> dict[str, float | int | None]:
-    """Best time and peak memory of a work, after a small one that loads libraries and starts threads."""
+    """Return best time and peak memory, after a small warm-up that loads libraries and starts threads."""
     if warm is not None:
         warm()
     times: list[float] = []
     memory = peak_memory(lambda: times.append(seconds(work)))
-    process = _status("VmHWM") if memory is not None else None
+    process = status("VmHWM") if memory is not None else None
     while sum(times) < ENOUGH and len(times) < REPEATS:
         times.append(seconds(work))
     return {"seconds": min(times), "memory": memory, "process": process}
 
 
 def alone(part: str, size: int, limit: float) -> Point:
-    """Measure one point in a fresh process; one that takes longer than ``limit`` or fails says so."""
+    """Measure one point in a new process; ``failed`` is set if it fails or takes over ``limit`` seconds."""
     command = [sys.executable, "-m", "benchmarks.scale", "--point", part, str(size)]
     try:
         done = subprocess.run(
@@ -80,25 +82,27 @@ def alone(part: str, size: int, limit: float) -> Point:
     return Point(part, size, **json.loads(done.stdout))
 
 
-def exponent(points: Sequence[Point], what: str) -> float | None:
-    """Slope of log ``what`` against log size over the upper part of a curve; None with fewer than two points.
+def exponent(points: Sequence[Point], quantity: str) -> float | None:
+    """Return the slope of log ``quantity`` over log size for large sizes; None with fewer than two points.
 
-    Memory below what can be measured is left out.
+    Memory that is too small to measure is left out.
     """
-    least = LEAST_MEMORY + 1 if what == "memory" else 0.0
-    found = [(point.size, value) for point in points if (value := getattr(point, what)) and value >= least]
-    found = [point for point in found if point[0] >= UPPER * max(size for size, _ in found)]
-    if len(found) < 2:
+    least = LEAST_MEMORY + 1 if quantity == "memory" else 0.0
+    values = [(point.size, getattr(point, quantity)) for point in points]
+    values = [(size, value) for size, value in values if value and value >= least]
+    largest = max((size for size, _ in values), default=0)
+    values = [(size, value) for size, value in values if size >= UPPER * largest]
+    if len(values) < 2:
         return None
-    size, value = np.log(np.array(found)).T
-    return float(np.polyfit(size, value, 1)[0])
+    log_size, log_value = np.log(np.array(values)).T
+    return float(np.polyfit(log_size, log_value, 1)[0])
 
 
 def curves(points: Sequence[Point], grows: str) -> dict[str, list[Point]]:
-    """Points of every part that grows with N or C, by size."""
+    """Return the points of every part that grows with N or C, sorted by size."""
     by_size = sorted(points, key=lambda point: point.size)
-    found = {part: [p for p in by_size if p.part == part] for part in PARTS if PARTS[part].grows == grows}
-    return {part: line for part, line in found.items() if line}
+    lines = {part: [p for p in by_size if p.part == part] for part in PARTS if PARTS[part].grows == grows}
+    return {part: line for part, line in lines.items() if line}
 
 
 def save(path: Path, points: Sequence[Point]) -> None:
@@ -110,7 +114,7 @@ def save(path: Path, points: Sequence[Point]) -> None:
 
 
 def load(path: Path) -> list[Point]:
-    """Read what :func:`save` wrote; nothing if there is no such file."""
+    """Read what :func:`save` wrote; return an empty list if the file does not exist."""
     if not path.is_file():
         return []
     rows = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
@@ -128,20 +132,26 @@ def load(path: Path) -> list[Point]:
 
 
 def section(points: Sequence[Point], figure: str) -> str:
-    """Markdown: the figure, and a table of N and one of C with the fitted exponents."""
-    told = {
+    """Return Markdown with the figure and one table each for N and C with fitted exponents."""
+    captions = {
         "N": f"As N grows: rows of {FEW} categories; prototypes by known positives, D={DIM}",
-        "C": f"As C grows: B={BATCH}, D={DIM}, hidden={HIDDEN}, {SIDE}×{SIDE}, forward and backward, a step with Adam; "
-        f"{POSITIVES} positives of each category for prototypes, {SOME_IMAGES:,} images for the graph",
+        "C": f"As C grows: B={BATCH}, D={DIM}, hidden={HIDDEN}, {SIDE}×{SIDE}, forward and backward, "
+        f"a step with Adam; {POSITIVES} positives of each category for prototypes, "
+        f"{SOME_IMAGES:,} images for the graph",
     }
-    lines = [BEGIN, "## Growth with N and C", "", f"![time and memory as N and C grow]({figure})", ""]
-    lines += [
-        "`python -m benchmarks.scale`: best time and peak memory of one call, each point in a process of its own; "
-        f"exponents fitted to sizes from 1/{1 / UPPER:.0f} of the largest on.",
+    lines = [
+        BEGIN,
+        "## Growth with N and C",
+        "",
+        f"![time and memory as N and C grow]({figure})",
+        "",
+        "`python -m benchmarks.scale`: best time and peak memory of one call, each point in a separate "
+        f"process. Exponents are fitted to sizes of at least 1/{1 / UPPER:.0f} of the largest.",
         "",
     ]
-    for grows, text in told.items():
-        lines += [f"{text}.", "", *_table(curves(points, grows)), ""] if curves(points, grows) else []
+    for grows, caption in captions.items():
+        if parts := curves(points, grows):
+            lines += [f"{caption}.", "", *_table(parts), ""]
     return "\n".join([*lines, END])
 
 
@@ -150,21 +160,21 @@ def _table(lines: dict[str, list[Point]]) -> list[str]:
     head = ["part", *(f"{size:,}" for size in sizes), "time ~", "memory ~"]
     rows = [head, ["---", *["--:"] * (len(head) - 1)]]
     for part, line in lines.items():
-        at = {point.size: point for point in line}
-        slopes = [exponent(line, what) for what in ("seconds", "memory")]
+        by_size = {point.size: point for point in line}
+        slopes = [exponent(line, quantity) for quantity in QUANTITIES]
         fitted = ["–" if slope is None else f"size^{slope:.2f}" for slope in slopes]
-        rows.append([part, *(_cell(at.get(size)) for size in sizes), *fitted])
+        rows.append([part, *(_cell(by_size.get(size)) for size in sizes), *fitted])
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
 def _cell(point: Point | None) -> str:
     if point is None:
         return "–"
-    return point.failed or f"{_seconds(point.seconds)}, {_bytes(point.memory)}"
+    return point.failed or f"{format_seconds(point.seconds)}, {format_bytes(point.memory)}"
 
 
 def insert(page: str, text: str) -> str:
-    """Put the section between its marks in a page, or at the end of a page without them."""
+    """Replace the section between its marks in a page, or add it at the end."""
     before, mark, rest = page.partition(BEGIN)
     if not mark:
         return f"{page.rstrip()}\n\n{text}\n"
@@ -172,79 +182,74 @@ def insert(page: str, text: str) -> str:
 
 
 def draw(points: Sequence[Point]) -> bytes:
-    """Time above, memory below, N to the left, C to the right; both axes logarithmic, exponents in the
-    legend.
-    """
+    """Plot time (top) and memory (bottom) over N (left) and C (right) on logarithmic axes."""
     from sarb.report.style import new_figure, png, style
 
+    labels = {"N": "images, or known positives", "C": "categories"}
     with style() as colours:
         figure = new_figure(9.0, 11.0)
         panels = figure.subplots(2, 2, sharex="col")
-        for column, grows in enumerate("NC"):
-            for place, (part, line) in enumerate(curves(points, grows).items()):
+        for column, (grows, label) in enumerate(labels.items()):
+            for number, (part, line) in enumerate(curves(points, grows).items()):
                 look = {
-                    "color": colours.series[place % len(colours.series)],
-                    "marker": "os^D"[place // len(colours.series) % 4],
+                    "color": colours.series[number % len(colours.series)],
+                    "marker": "os^D"[number // len(colours.series) % 4],
                     "label": part + _powers(line, grows),
                 }
-                for row, (what, unit) in enumerate((("seconds", 1.0), ("memory", 1e6))):
-                    shown = [(p.size, getattr(p, what) / unit) for p in line if getattr(p, what) is not None]
+                for row, (quantity, (_, unit)) in enumerate(QUANTITIES.items()):
+                    values = [(point.size, getattr(point, quantity)) for point in line]
+                    shown = [(size, value / unit) for size, value in values if value is not None]
                     panels[row][column].plot([x for x, _ in shown], [y for _, y in shown], **look)
-            told = {"N": "images, or known positives", "C": "categories"}[grows]
-            panels[0][column].set(title=f"Time by {told}", ylabel="seconds")
-            panels[1][column].set(title="Memory that it adds", ylabel="MB", xlabel=told)
+            panels[0][column].set(title=f"Time by {label}", ylabel="seconds")
+            panels[1][column].set(title="Memory that it adds", ylabel="MB", xlabel=label)
             panels[1][column].legend(loc="upper center", bbox_to_anchor=(0.5, -0.15))
         for panel in panels.flat:
             panel.set(xscale="log", yscale="log")
-            for axis in (panel.xaxis, panel.yaxis):
-                axis.set_major_formatter(
-                    lambda value, _: f"{value:,g}" if value < 1e6 else f"{value / 1e6:,g} M"
-                )
+            panel.xaxis.set_major_formatter(_tick)
+            panel.yaxis.set_major_formatter(_tick)
         return png(figure)
 
 
+def _tick(value: float, _: int) -> str:
+    return f"{value:,g}" if value < 1e6 else f"{value / 1e6:,g} M"
+
+
 def _powers(line: Sequence[Point], grows: str) -> str:
-    fitted = {what: exponent(line, what) for what in ("seconds", "memory")}
-    told = [
-        f"{what.replace('seconds', 'time')} ~ {grows}^{slope:.2f}" for what, slope in fitted.items() if slope
-    ]
-    return f": {', '.join(told)}" if told else ""
+    slopes = {name: exponent(line, quantity) for quantity, (name, _) in QUANTITIES.items()}
+    fitted = [f"{name} ~ {grows}^{slope:.2f}" for name, slope in slopes.items() if slope]
+    return f": {', '.join(fitted)}" if fitted else ""
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "scale", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="sizes that take seconds each")
+    parser.add_argument("--quick", action="store_true", help="only sizes that take seconds")
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="PART", help="parts with one of these in their name"
+        "--only", nargs="+", default=[], metavar="PART", help="measure parts with one of these in their name"
     )
     parser.add_argument(
-        "--limit", type=float, default=900, metavar="SECONDS", help="most time of a point [%(default)g]"
+        "--limit", type=float, default=900, metavar="SECONDS", help="time limit for a point [%(default)g]"
     )
-    parser.add_argument("--redraw", action="store_true", help="measure nothing, read --out")
+    parser.add_argument("--redraw", action="store_true", help="measure nothing, use the CSV of --out")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/scale.csv"), metavar="FILE")
     parser.add_argument("--figure", type=Path, default=Path("benchmarks/scale.png"), metavar="FILE")
-    parser.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="page whose section between the marks to replace"
-    )
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="page in which to replace the section")
     parser.add_argument("--point", nargs=2, metavar=("PART", "SIZE"), help=argparse.SUPPRESS)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; 1 if a point failed."""
+    """Run the measurements; return 1 if a point failed."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.point is not None:
-        part, size = PARTS[options.point[0]], int(options.point[1])
-        print(json.dumps(measure(part.build(size), part.build(part.sizes[0]))))
+        name, size = options.point
+        part = PARTS[name]
+        print(json.dumps(measure(part.build(int(size)), part.build(part.sizes[0]))))
         return 0
-    chosen = [
-        name
-        for name in PARTS
-        if not options.only or any(text.lower() in name.lower() for text in options.only)
-    ]
+    wanted = [text.lower() for text in options.only] or [""]
+    chosen = [name for name in PARTS if any(text in name.lower() for text in wanted)]
     if not chosen:
         parser.error(f"no part has {', '.join(options.only)} in its name; there are {', '.join(PARTS)}")
     points = load(options.out)
@@ -262,9 +267,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(parts: Sequence[str], points: list[Point], options: argparse.Namespace) -> list[Point]:
-    """Measure parts from small to large, saved after every point; after one that failed there are no larger
-    ones.
-    """
+    """Measure parts from small to large and save after every point; skip larger sizes after a failure."""
     for name in parts:
         for size in PARTS[name].sizes:
             if options.quick and size > QUICK[PARTS[name].grows]:

@@ -1,4 +1,4 @@
-"""What is measured as N or C grows: every part with its sizes and a function that builds its work."""
+"""The parts that are measured as N or C grows, each with its sizes and a function that builds its work."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from dataclasses import dataclass
 
 from benchmarks.harness import Work
 
-#: rows of a label matrix; categories, as in VOC, COCO, Visual Genome, LVIS and beyond
+#: rows of a label matrix, and numbers of categories as in VOC, COCO, Visual Genome, LVIS and beyond
 IMAGES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 CATEGORIES = (20, 80, 200, 1_000, 3_000, 10_000)
-#: of the parts that grow with C: B, D, hidden (a quarter of the paper's) and the grid
-BATCH, DIM, HIDDEN, SIDE = 8, 256, 128, 7
-#: categories of the parts that grow with N; images of those that count labels as C grows; positives of a
-#: category
-FEW, SOME_IMAGES, POSITIVES = 20, 20_000, 100
-#: edges of a category in the sparse graph
+#: sizes for the parts that grow with C: B, D, hidden (a quarter of the paper's) and the grid
+BATCH = 8
+DIM = 256
+HIDDEN = 128
+SIDE = 7
+#: number of categories for the parts that grow with N
+FEW = 20
+#: for the parts that grow with C: number of images with labels, and positives per category
+SOME_IMAGES = 20_000
+POSITIVES = 100
+#: edges per category in the sparse graph
 NEIGHBOURS = 32
 
 
@@ -25,8 +30,8 @@ class Part:
 
     Attributes:
         grows: ``"N"`` or ``"C"``.
-        sizes: where it is measured.
-        build: size -> the work to measure; imports torch only if it needs it.
+        sizes: sizes to measure.
+        build: returns the work for a size; imports torch only if needed.
     """
 
     grows: str
@@ -74,7 +79,8 @@ def _attention(name: str, categories: int) -> Work:
     if name == "sam":
         sam = SemanticAttention(DIM, categories)
         return lambda: step(sam, maps)
-    sd, words = SemanticDecoupling(DIM, 300, HIDDEN), torch.randn(categories, 300)
+    sd = SemanticDecoupling(DIM, 300, HIDDEN)
+    words = torch.randn(categories, 300)
     return lambda: step(sd, maps, words)
 
 
@@ -85,7 +91,8 @@ def _graph(categories: int) -> Work:
     from benchmarks.cases.graph import random_graph
     from sarb.networks import GatedGraph
 
-    module, graph = GatedGraph(DIM), random_graph(categories)
+    module = GatedGraph(DIM)
+    graph = random_graph(categories)
     states = torch.randn(BATCH, categories, DIM, requires_grad=True)
     return lambda: step(module, states, graph)
 
@@ -109,14 +116,12 @@ def _contrastive(categories: int) -> Work:
 
     reps = torch.randn(BATCH, categories, DIM, requires_grad=True)
     labels = partial_labels(BATCH, categories)
-    labels[:2, 0] = 1  # at least one pair that pulls
+    labels[:2, 0] = 1  # at least one positive pair
     return lambda: torch.autograd.grad(contrastive(reps, labels), reps)
 
 
 def _head_step(csrl: str, categories: int) -> Work:
-    """One step of training: plain, ILRB, PLRB and contrastive terms, backward, Adam; maps stand in for the
-    backbone.
-    """
+    """One training step on random maps: plain, ILRB, PLRB and contrastive terms, backward, Adam."""
     import torch
 
     from benchmarks.cases.graph import random_graph
@@ -127,7 +132,8 @@ def _head_step(csrl: str, categories: int) -> Work:
     network = Head(
         create_backbone("tiny"), categories, random_graph(categories), csrl=csrl, dim=DIM, hidden=HIDDEN
     )
-    method, maps = blending(network), torch.randn(BATCH, DIM, SIDE, SIDE, requires_grad=True)
+    method = blending(network)
+    maps = torch.randn(BATCH, DIM, SIDE, SIDE, requires_grad=True)
     batch = Batch(maps, partial_labels(BATCH, categories), torch.arange(BATCH), frozen=True)
     optimizer = torch.optim.Adam(method.parameters(), lr=1e-4)
 
@@ -144,8 +150,7 @@ PARTS: dict[str, Part] = {
     "co-occurrence graph": Part("N", IMAGES, lambda size: _labels("graph", size)),
     "average precision": Part("N", IMAGES, lambda size: _metrics("precision", size)),
     "evaluate": Part("N", IMAGES, lambda size: _metrics("evaluate", size)),
-    # so many known positives of 20 categories; ten million of D = 256 are 10 GB before anything is done with
-    # them
+    # ten million positives with D = 256 would need 10 GB for the input alone
     "prototypes, by positives": Part("N", IMAGES[:-1], lambda size: _prototypes(FEW, size // FEW)),
     "SD": Part("C", CATEGORIES, lambda size: _attention("sd", size)),
     "SAM": Part("C", CATEGORIES, lambda size: _attention("sam", size)),

@@ -1,3 +1,1 @@
-"""One file per part of the package; each has ``cases(...) -> list[Case]`` and may take ``quick`` and
-``coco256``.
-"""
+"""One file per part of the package with ``cases(...) -> list[Case]``; options: ``quick``, ``coco256``."""

@@ -1,20 +1,21 @@
-"""The contrastive loss, forward and backward: against the loop over pairs, and against lists of pairs."""
+"""The contrastive loss, forward and backward, compared with a loop over pairs and with lists of pairs."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from benchmarks.harness import Case, lazy, record_products
+from benchmarks.harness import Case, lazy
+from benchmarks.products import repeat_products
 from sarb.losses import contrastive
 
 
 def loop(reps: Tensor, labels: Tensor) -> Tensor:
-    """Eq. 7 pair by pair, every pair of two known labels; the cut of the negatives is left out."""
+    """Eq. 7, pair by pair of two known labels; without the limit on negative pairs."""
     losses = []
     codes = labels.tolist()
     for c, rows in enumerate(reps.unbind(1)):
-        row = rows.unbind(0)  # reps[n, c] would make every pair's gradient as large as reps
+        row = rows.unbind(0)  # with reps[n, c], every pair's gradient would be as large as reps
         for n in range(len(row)):
             for m in range(n + 1, len(row)):
                 if codes[n][c] and codes[m][c]:
@@ -24,11 +25,12 @@ def loop(reps: Tensor, labels: Tensor) -> Tensor:
 
 
 def listed(reps: Tensor, labels: Tensor) -> Tensor:
-    """The balanced form with lists of pairs and a full sort: what the package did before masks."""
+    """The balanced form with lists of pairs and a full sort, as in an earlier version of the package."""
     unit = torch.nn.functional.normalize(reps, dim=2).transpose(0, 1)
-    similarity, present, absent = torch.bmm(unit, unit.transpose(1, 2)), labels.T == 1, labels.T == -1
+    present = labels.T == 1
+    absent = labels.T == -1
     first, second = torch.triu_indices(len(reps), len(reps), 1)
-    similarity = similarity[:, first, second]
+    similarity = torch.bmm(unit, unit.transpose(1, 2))[:, first, second]
     mixed = present[:, first] & absent[:, second] | absent[:, first] & present[:, second]
     kept = [1 - similarity[present[:, first] & present[:, second]]]
     pairs = len(kept[0])
@@ -47,11 +49,11 @@ def cases(quick: bool = False) -> list[Case]:
 
 
 def _case(batch: int, categories: int, dim: int, part: int) -> Case:
-    """Against the loop on ``part`` categories, or against lists of pairs if that is 0."""
+    """Compare with the loop on ``part`` categories, or with lists of pairs if ``part`` is 0."""
 
     def build() -> tuple[Tensor, Tensor]:
         torch.manual_seed(0)
-        # 4 % present, as in COCO, and at least one pair that pulls
+        # 4 % present, as in COCO, and at least one positive pair
         labels = torch.where(torch.rand(batch, categories) < 0.04, 1, -1)
         labels[:2, 0] = 1
         return torch.randn(batch, categories, dim, requires_grad=True), labels
@@ -66,12 +68,11 @@ def _case(batch: int, categories: int, dim: int, part: int) -> Case:
         reps, labels = made()
         torch.autograd.grad(contrastive(reps, labels), reps)
 
-    products = lazy(lambda: record_products(ours))
     return Case(
         f"contrastive: {'loop' if part else 'lists'} of pairs, B={batch} C={categories} D={dim}",
         literal=literal,
         ours=ours,
-        floor=lambda: [product() for product in products()],
+        floor=repeat_products(lambda: ours),
         scale=categories / part if part else 1.0,
         note=f"literal: {'loop over' if part else 'lists of'} pairs; floor: our own matrix products",
     )

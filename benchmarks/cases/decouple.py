@@ -1,34 +1,38 @@
-"""SD, forward and backward, at the paper's sizes."""
+"""SD, forward and backward, in the paper's sizes."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.harness import Case, Work, lazy, record_products
+from benchmarks.harness import Case, Work, lazy
+from benchmarks.products import repeat_products
 from sarb.networks import SemanticDecoupling
 
-#: elements of the block that the floor keeps in the cache
+#: elements of the block that fits in the CPU cache
 BLOCK = 1 << 18
 
 
 class LiteralDecoupling(nn.Module):
-    """SD as it is printed, with the weights of ours: repeat everything to B·P·C rows, two linears with
-    biases, repeat.
+    """SD as printed in the paper: everything is repeated to B·P·C rows.
 
     Args:
-        sd: whose weights are shared.
+        sd: our module, whose weights are shared.
     """
 
     def __init__(self, sd: SemanticDecoupling) -> None:
         super().__init__()
-        self.image, self.word, self.joint, self.score = sd.image, sd.word, sd.joint, sd.score
+        self.image = sd.image
+        self.word = sd.word
+        self.joint = sd.joint
+        self.score = sd.score
         self.joint_bias = nn.Parameter(torch.randn(sd.joint.out_features))
         self.score_bias = nn.Parameter(torch.randn(1))
 
     def forward(self, maps: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """Maps (B, D, H, W), words (C, W) -> representations (B, C, D), attention (B, C, H, W)."""
-        (batch, dim, height, width), categories = maps.shape, len(words)
+        batch, dim, height, width = maps.shape
+        categories = len(words)
         positions = height * width
         grid = maps.flatten(2).transpose(1, 2)
         image = self.image(grid).view(batch * positions, 1, -1).repeat(1, categories, 1)
@@ -42,13 +46,11 @@ class LiteralDecoupling(nn.Module):
 
 
 def tanh_floor(elements: int) -> Work:
-    """The tanh of so many elements, block by block in the cache: what any SD must do once, if it kept the
-    results.
-    """
-    block = torch.randn(min(BLOCK, elements))
-    out = torch.empty_like(block)
+    """Return a lower bound for any SD: the tanh of ``elements`` numbers, block by block in the CPU cache."""
+    made = lazy(lambda: torch.randn(2, min(BLOCK, elements)))
 
     def work() -> None:
+        block, out = made()
         with torch.no_grad():
             for _ in range(max(1, elements // len(block))):
                 torch.tanh(block, out=out)
@@ -57,7 +59,7 @@ def tanh_floor(elements: int) -> Work:
 
 
 def step(module: nn.Module, *inputs: Tensor) -> None:
-    """Forward and backward of the sum of squares of the first output; leaves no gradients behind."""
+    """Run forward and backward on the sum of squares of the first output, then clear the gradients."""
     output = module(*inputs)
     output = output[0] if isinstance(output, tuple) else output
     output.square().sum().backward()
@@ -82,18 +84,18 @@ def _case(batch: int, categories: int, dim: int = 1024, hidden: int = 512, side:
     def ours() -> None:
         step(made()[0], *made()[2:])
 
-    products = lazy(lambda: record_products(ours))
-    tanh = lazy(lambda: tanh_floor(batch * side * side * categories * hidden))
+    tanh = tanh_floor(batch * side * side * categories * hidden)
+    products = repeat_products(lambda: ours)
 
     def floor() -> None:
-        tanh()()
-        for product in products():
-            product()
+        tanh()
+        products()
 
     return Case(
         f"decouple: SD forward+backward, B={batch} C={categories} D={dim} hidden={hidden} {side}×{side}",
         literal=lambda: step(made()[1], *made()[2:]),
         ours=ours,
         floor=floor,
-        note="floor: one tanh per joint element in the cache + our matrix products; goal 8× faster, 8× less memory",
+        note="floor: one tanh per joint element in the cache + our matrix products; "
+        "goal 8× faster, 8× less memory",
     )

@@ -1,4 +1,4 @@
-"""The gated graph, forward and backward, at the paper's sizes."""
+"""The gated graph, forward and backward, in the paper's sizes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.cases.decouple import step
-from benchmarks.harness import Case, lazy, record_products
+from benchmarks.harness import Case, lazy
+from benchmarks.products import repeat_products
 from sarb.networks import GatedGraph
 
 
 class LiteralGraph(nn.Module):
-    """The gated graph as it is printed, with the weights of ours: six linears per step.
+    """The gated graph as printed in the paper: six linear layers per step.
 
     Args:
-        graph: whose weights are shared.
+        graph: our module, whose weights are shared.
     """
 
     def __init__(self, graph: GatedGraph) -> None:
@@ -36,7 +37,7 @@ class LiteralGraph(nn.Module):
 
 
 def random_graph(categories: int) -> Tensor:
-    """A co-occurrence graph (C, C): rates between 0 and 1, most of them small, 1 on the diagonal."""
+    """Return a random graph (C, C) like a co-occurrence graph: mostly small, largest on the diagonal."""
     return torch.rand(categories, categories).pow(4).fill_diagonal_(1) / math.sqrt(categories)
 
 
@@ -57,11 +58,10 @@ def _case(batch: int, categories: int, dim: int = 1024) -> Case:
     def ours() -> None:
         step(made()[0], *made()[2:])
 
-    products = lazy(lambda: record_products(ours))
     return Case(
         f"graph: gated graph forward+backward, B={batch} C={categories} D={dim} T=3",
         literal=lambda: step(made()[1], *made()[2:]),
         ours=ours,
-        floor=lambda: [product() for product in products()],
+        floor=repeat_products(lambda: ours),
         note="floor: our matrix products alone",
     )

@@ -1,4 +1,4 @@
-"""The whole head: representations, plain, ILRB and PLRB branch, contrastive loss, forward and backward."""
+"""The whole head, forward and backward: representations, the three branches, contrastive loss."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from benchmarks.cases.decouple import LiteralDecoupling, tanh_floor
 from benchmarks.cases.graph import LiteralGraph, random_graph
-from benchmarks.harness import Case, Work, gigaflops, lazy, record_products
+from benchmarks.harness import Case, Work, lazy
+from benchmarks.products import gigaflops, repeat_products
 from sarb.batches.loader import Batch
 from sarb.blends import random_partner
 from sarb.labels import Targets
@@ -19,20 +20,20 @@ from sarb.networks import SSGRL, create_backbone
 
 
 class Head(SSGRL):
-    """SSGRL behind its 1×1 convolution: takes maps (B, D, H, W) for the activations of the backbone."""
+    """SSGRL after its 1×1 convolution: takes maps (B, D, H, W) as input."""
 
     def from_frozen(self, activations: Tensor) -> Tensor:
-        """Nothing to do."""
+        """Return the input."""
         return activations
 
 
 class LiteralSARB(nn.Module):
-    """The three branches as three passes through the whole classifier, with the weights of ours.
+    """The three branches as three passes through the whole classifier.
 
-    The contrastive loss is the package's: it has a case of its own.
+    It uses the contrastive loss of the package, which has a separate case.
 
     Args:
-        method: whose weights are shared; its network has SD.
+        method: our method with an SD network, whose weights are shared.
     """
 
     def __init__(self, method: SARB) -> None:
@@ -40,11 +41,9 @@ class LiteralSARB(nn.Module):
         self.method = method
         network = method.network
         assert isinstance(network, SSGRL) and network.sd is not None
-        self.network, self.sd, self.graph = (
-            network,
-            LiteralDecoupling(network.sd),
-            LiteralGraph(network.graph),
-        )
+        self.network = network
+        self.sd = LiteralDecoupling(network.sd)
+        self.graph = LiteralGraph(network.graph)
 
     def represent(self, maps: Tensor) -> Tensor:
         """(B, D, H, W) -> (B, C, D)."""
@@ -59,7 +58,8 @@ class LiteralSARB(nn.Module):
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Batch -> {"cls", "cst", "ilrb", "plrb"}."""
-        method, targets = self.method, Targets.of(batch.labels)
+        method = self.method
+        targets = Targets.of(batch.labels)
         assert method.ilrb is not None and method.plrb is not None
         reps = self.represent(method.maps(batch))
         terms = {"cls": method.loss(self.classify(reps), targets)}
@@ -73,7 +73,7 @@ class LiteralSARB(nn.Module):
 
 @dataclass(frozen=True)
 class Sizes:
-    """B, C, D, hidden, side of the grid; the paper's."""
+    """B, C, D, hidden and side of the grid, by default the paper's."""
 
     batch: int = 16
     categories: int = 80
@@ -83,7 +83,7 @@ class Sizes:
 
     @property
     def joint(self) -> int:
-        """Elements of SD's joint space."""
+        """Number of elements of SD's joint representation."""
         return self.batch * self.side**2 * self.categories * self.hidden
 
 
@@ -91,26 +91,27 @@ SMALL = Sizes(4, 12, 32, 16, 3)
 
 
 def partial_labels(batch: int, categories: int, known: float = 0.1, present: float = 2.9 / 80) -> Tensor:
-    """Labels (B, C) as in COCO: 2.9 of 80 categories present, a tenth of the entries known."""
+    """Return labels (B, C) as in COCO: 2.9 of 80 categories present, a tenth of the entries known."""
     labels = torch.where(torch.rand(batch, categories) < present, 1, -1)
     return torch.where(torch.rand(batch, categories) < known, labels, 0).to(torch.int8)
 
 
 def blending(network: SSGRL) -> SARB:
-    """SARB in an epoch with blending, with random prototypes."""
+    """Return SARB in an epoch with blending, with random prototypes."""
     method = SARB(network)
     assert method.plrb is not None
     method.plrb.centers.normal_()
     method.plrb.counts.fill_(method.plrb.centers.shape[1])
     method.begin_step(6.0)
-    method.epoch, method.blending = 6, True
+    method.epoch = 6
+    method.blending = True
     return method.train()
 
 
 def build_head(sizes: Sizes) -> tuple[SARB, LiteralSARB, Batch]:
-    """Our head, the literal one with the same weights, and a batch of maps."""
+    """Return our head, the literal one with the same weights, and a batch of maps."""
     torch.manual_seed(0)
-    words = torch.randn(sizes.categories, 300), torch.ones(sizes.categories, dtype=torch.bool)
+    words = (torch.randn(sizes.categories, 300), torch.ones(sizes.categories, dtype=torch.bool))
     network = Head(
         create_backbone("tiny"),
         sizes.categories,
@@ -126,7 +127,7 @@ def build_head(sizes: Sizes) -> tuple[SARB, LiteralSARB, Batch]:
 
 
 def losses(module: nn.Module, batch: Batch) -> None:
-    """Forward and backward with the same random draws each time; leaves no gradients behind."""
+    """Run forward and backward with a fixed seed, then clear the gradients."""
     torch.manual_seed(1)
     sum(module(batch).values(), torch.zeros(())).backward()
     for tensor in (*module.parameters(), batch.images):
@@ -134,9 +135,10 @@ def losses(module: nn.Module, batch: Batch) -> None:
 
 
 def head_floor(sizes: Sizes, ours: Work) -> Work:
-    """SD's tanh and the matrix products that our head does."""
-    tanh, products = lazy(lambda: tanh_floor(sizes.joint)), lazy(lambda: record_products(ours))
-    return lambda: (tanh()(), [product() for product in products()])
+    """Return a lower bound: SD's tanh and the matrix products of our head."""
+    tanh = tanh_floor(sizes.joint)
+    products = repeat_products(lambda: ours)
+    return lambda: (tanh(), products())
 
 
 def cases(quick: bool = False) -> list[Case]:
@@ -158,7 +160,8 @@ def cases(quick: bool = False) -> list[Case]:
 
     return [
         Case(
-            f"head: three branches + contrastive, B={sizes.batch} C={sizes.categories} D={sizes.dim}, 10 % known",
+            f"head: three branches + contrastive, B={sizes.batch} C={sizes.categories} D={sizes.dim}, "
+            "10 % known",
             literal=literal,
             ours=ours,
             floor=head_floor(sizes, ours),

@@ -1,6 +1,4 @@
-"""Images per second of a network on decoded images, on a folder, and of its ONNX export where there is
-one.
-"""
+"""Images per second of a network on decoded images, on a folder, and as an ONNX export."""
 
 from __future__ import annotations
 
@@ -28,9 +26,13 @@ def cases(quick: bool = False) -> list[Case]:
     if quick:
         sizes = Sizes(2, 5, 16, 8, 4)
         return [_torch("tiny", 64, sizes), _folder("tiny", 64, sizes, 4), _onnx("tiny", 64, sizes)]
-    recipe = "efficientnet_lite0", 224
-    cases = [_torch(*recipe, Sizes()), _folder(*recipe, Sizes(), 64), _torch("resnet101", 448, Sizes())]
-    return [*cases, _onnx(*recipe, Sizes())]
+    recipe = ("efficientnet_lite0", 224)
+    return [
+        _torch(*recipe, Sizes()),
+        _folder(*recipe, Sizes(), 64),
+        _torch("resnet101", 448, Sizes()),
+        _onnx(*recipe, Sizes()),
+    ]
 
 
 def _torch(name: str, size: int, sizes: Sizes) -> Case:
@@ -75,8 +77,8 @@ def _folder(name: str, size: int, sizes: Sizes, count: int) -> Case:
         literal=in_turns,
         ours=lambda: infer(made().method.network, make_loader(pictures(), batches)),
         floor=lambda: infer(made().method.network, decoded()),
-        note="literal: decode a batch, then run the network, in turns; ours: decoding ahead in threads; floor: the "
-        "network alone",
+        note="literal: decode a batch, then run the network, in turns; ours: decoding ahead in threads; "
+        "floor: the network alone",
         items=count,
         slow=name != "tiny",
     )
@@ -86,25 +88,25 @@ def _onnx(name: str, size: int, sizes: Sizes) -> Case:
     missing = [package for package in PACKAGES if find_spec(package) is None]
     made = lazy(lambda: Step(name, size, sizes))
 
-    def exported() -> OnnxModel:
+    def load_export() -> OnnxModel:
         config = {"network": "ssgrl", "backbone": name, "image_size": size}
         model = Model(made().method.network, [str(number) for number in range(sizes.categories)], config)
         with TemporaryDirectory() as folder:
-            return OnnxModel(
-                export(model, Path(folder) / "model.onnx", progress=False).path, torch.get_num_threads()
-            )
+            exported = export(model, Path(folder) / "model.onnx", progress=False)
+            return OnnxModel(exported.path, torch.get_num_threads())
 
     @torch.inference_mode()
     def floor() -> None:
         made().backbone.eval()(made().batch.images)
 
-    onnx = lazy(exported)
+    onnx = lazy(load_export)
     return Case(
         f"inference: ONNX, {name} at {size}, B={sizes.batch} C={sizes.categories} D={sizes.dim}",
         literal=lambda: infer(made().method.network, [made().batch]),
         ours=lambda: onnx().logits(made().batch.images.numpy()),
         floor=floor,
-        note="literal: the same network in torch; ours: onnxruntime on as many threads; floor: the backbone in torch",
+        note="literal: the same network in torch; ours: onnxruntime on as many threads; "
+        "floor: the backbone in torch",
         items=sizes.batch,
         skip=f"{' and '.join(missing)} not installed" if missing else "",
     )

@@ -1,4 +1,4 @@
-"""Decoding and augmenting JPEGs, images per second of one core."""
+"""Decoding and augmenting JPEGs: images per second on one core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sarb.data.images import IMAGENET_MEAN, IMAGENET_STD, TrainTransform, decode
 
 
 class Folder:
-    """JPEGs with photograph-like detail in a temporary folder that goes away with this object."""
+    """JPEGs with photograph-like detail in a temporary folder, which is deleted with this object."""
 
     def __init__(self, count: int, width: int = 640, height: int = 480) -> None:
         self.folder = tempfile.TemporaryDirectory()
@@ -29,13 +29,12 @@ class Folder:
 
 
 def literal(file: Path, size: int, random: np.random.Generator) -> NDArray[np.float32]:
-    """The paper's words: decode, resize to R², crop, resize to S², flip, normalise; each step makes an
-    image.
-    """
+    """Decode, resize to R², crop, resize to S², flip, normalise as in the paper; each step makes an image."""
     whole = round(size * 512 / 448)
     image = Image.open(file).convert("RGB").resize((whole, whole), Image.Resampling.BICUBIC)
     side = round((1.0, 0.875, 0.75, 0.625, 0.5)[int(random.integers(5))] * whole)
-    left, top = (int(random.integers(whole - side + 1)) for _ in range(2))
+    left = int(random.integers(whole - side + 1))
+    top = int(random.integers(whole - side + 1))
     image = image.crop((left, top, left + side, top + side)).resize((size, size), Image.Resampling.BICUBIC)
     if random.random() < 0.5:
         image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
@@ -45,12 +44,14 @@ def literal(file: Path, size: int, random: np.random.Generator) -> NDArray[np.fl
 
 
 def cases(quick: bool = False) -> list[Case]:
-    """Small photographs at 448 and 224, and large ones, of which a part of the pixels will do."""
-    small, large = (4, 2) if quick else (64, 8)
-    made = lazy(lambda: Folder(small)), lazy(lambda: Folder(large, 4000, 3000))
+    """Small photos at 448 and 224, and large photos at 224, which are decoded at reduced size."""
+    few, many = (2, 4) if quick else (8, 64)
+    small = lazy(lambda: Folder(many))
+    large = lazy(lambda: Folder(few, 4000, 3000))
     return [
-        *(_case(made[0], small, "640×480", size) for size in (448, 224)),
-        _case(made[1], large, "4000×3000", 224),
+        _case(small, many, "640×480", 448),
+        _case(small, many, "640×480", 224),
+        _case(large, few, "4000×3000", 224),
     ]
 
 
@@ -70,7 +71,7 @@ def _case(made: Callable[[], Folder], count: int, pixels: str, size: int) -> Cas
         literal=plain,
         ours=ours,
         floor=lambda: [decode(file, transform.least) for file in made().files],
-        note="one core; literal: full decode, resize, crop, resize, flip, normalise; floor: the decoding alone, as "
-        "small as docs/images.md allows",
+        note="one core; literal: full decode, resize, crop, resize, flip, normalise; "
+        "floor: the decoding alone, as small as docs/images.md allows",
         items=count,
     )

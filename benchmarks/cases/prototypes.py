@@ -1,22 +1,24 @@
-"""Prototypes: k-means of every category, against scikit-learn on one category after the other."""
+"""Prototypes: k-means for every category, compared with scikit-learn on one category at a time."""
 
 from __future__ import annotations
 
+import statistics
 from itertools import count
 
 import torch
 from sklearn.cluster import KMeans
 from torch import Tensor
 
-from benchmarks.harness import Case, lazy, record_products
+from benchmarks.harness import Case, lazy
+from benchmarks.products import repeat_products
 from sarb.blends import PrototypeBlend
 
-#: (groups of looks in a category, spread around them): from well apart to one cloud
+#: (clusters in a category, spread around them): from well separated to one cloud
 LOOKS = {"looks apart": (10, 1.0), "looks that overlap": (10, 4.0), "more looks than prototypes": (30, 2.0)}
 
 
 def features(categories: int, points: int, dim: int, groups: int, spread: float) -> tuple[Tensor, Tensor]:
-    """Representations (M, D) of known positives and their categories (M,), in no order, as the data come."""
+    """Return random representations (M, D) of known positives and their categories (M,), shuffled."""
     generator = torch.Generator().manual_seed(0)
     owner = torch.arange(categories).repeat(points)[torch.randperm(categories * points, generator=generator)]
     looks = torch.randn(categories, groups, dim, generator=generator)
@@ -42,12 +44,14 @@ def cases(quick: bool = False) -> list[Case]:
 def _case(name: str, categories: int, points: int, dim: int, part: int, prototypes: int = 10) -> Case:
     made = lazy(lambda: features(categories, points, dim, *LOOKS[name]))
     blend = PrototypeBlend(categories, dim, prototypes)
-    seeds, our_seeds, literal_inertia, our_inertia = count(), count(), list[float](), list[float]()
-    last: dict[str, Tensor] = {}
+    literal_seeds = count()
+    our_seeds = count()
+    literal_inertia: list[float] = []
+    our_centers: list[Tensor] = []
 
     def literal() -> None:
         data, owner = made()
-        seed = next(seeds)
+        seed = next(literal_seeds)
         fitted = [
             KMeans(prototypes, n_init=1, random_state=seed).fit(data[owner == category].numpy())
             for category in range(part)
@@ -56,21 +60,21 @@ def _case(name: str, categories: int, points: int, dim: int, part: int, prototyp
 
     def ours() -> None:
         blend.fit(*made(), torch.Generator().manual_seed(next(our_seeds)))
-        last[str(len(last))] = blend.centers[:part].clone()
+        our_centers.append(blend.centers[:part].clone())
 
     def compared() -> str:
         data, owner = made()
-        for centers in last.values():
-            our_inertia.append(sum(inertia(data[owner == c], centers[c]) for c in range(part)))
-        ratio = (sum(our_inertia) / len(our_inertia)) / (sum(literal_inertia) / len(literal_inertia))
+        our_inertia = [
+            sum(inertia(data[owner == c], centers[c]) for c in range(part)) for centers in our_centers
+        ]
+        ratio = statistics.mean(our_inertia) / statistics.mean(literal_inertia)
         return f"inertia {ratio:.4f} × scikit-learn's, mean of {len(our_inertia)} seeds on {part} categories"
 
-    products = lazy(lambda: record_products(ours))
     return Case(
         f"prototypes: {name}, {categories} categories × {points} × {dim}, K={prototypes}",
         literal=literal,
         ours=ours,
-        floor=lambda: [product() for product in products()],
+        floor=repeat_products(lambda: ours),
         scale=categories / part,
         note="literal: scikit-learn, one category after the other; floor: our own matrix products; "
         "goal: 5 × faster, inertia at most 1.01",

@@ -1,4 +1,4 @@
-"""Start-up of the command line and of the import."""
+"""Start-up time of the command line and of ``import sarb``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IMPORT = "import sys, sarb; assert 'torch' not in sys.modules, 'import sarb impo
 
 
 def python(code: str) -> Work:
-    """Run code in a process of its own; its failure is ours."""
+    """Return work that runs code in a new process and fails if it fails."""
 
     def work() -> None:
         subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

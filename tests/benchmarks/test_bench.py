@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.cases import contrastive, decouple, graph, head, loading, metrics, training
-from benchmarks.harness import Case, Result, lazy, peak_memory, record_products, run
+from benchmarks.harness import Case, Result, lazy, peak_memory, run
+from benchmarks.products import record_products
 from torch import Tensor, nn
 
 from benchmarks import bench
@@ -110,7 +111,8 @@ def test_lazy_builds_once() -> None:
 
 
 def test_products_are_recorded_forward_and_backward() -> None:
-    layer, x = nn.Linear(3, 4), torch.randn(5, 3, requires_grad=True)
+    layer = nn.Linear(3, 4)
+    x = torch.randn(5, 3, requires_grad=True)
     found = record_products(lambda: layer(x).sum().backward())
     shapes = [tuple(product().shape) for product in found]  # type: ignore[attr-defined]
     assert sorted(shapes) == [(4, 3), (5, 3), (5, 4)] or sorted(shapes) == [(3, 4), (5, 3), (5, 4)]
@@ -127,7 +129,8 @@ def test_literal_decoupling_is_ours(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     sd = SemanticDecoupling(12, 7, 5).to(dtype)
     literal = decouple.LiteralDecoupling(sd).to(dtype)
-    maps, words = torch.randn(2, 12, 3, 4, dtype=dtype, requires_grad=True), torch.randn(6, 7, dtype=dtype)
+    maps = torch.randn(2, 12, 3, 4, dtype=dtype, requires_grad=True)
+    words = torch.randn(6, 7, dtype=dtype)
     for ours, theirs in zip(sd(maps, words), literal(maps, words), strict=True):
         torch.testing.assert_close(ours, theirs, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
     expected = gradients(sd, literal(maps, words)[0], maps)
@@ -138,8 +141,10 @@ def test_literal_decoupling_is_ours(dtype: torch.dtype) -> None:
 @both
 def test_literal_graph_is_ours(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
-    ours, states = GatedGraph(8).to(dtype), torch.randn(3, 5, 8, dtype=dtype, requires_grad=True)
-    literal, edges = graph.LiteralGraph(ours), graph.random_graph(5).to(dtype)
+    ours = GatedGraph(8).to(dtype)
+    states = torch.randn(3, 5, 8, dtype=dtype, requires_grad=True)
+    literal = graph.LiteralGraph(ours)
+    edges = graph.random_graph(5).to(dtype)
     torch.testing.assert_close(
         ours(states, edges), literal(states, edges), atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype]
     )
@@ -211,12 +216,13 @@ def test_literal_contrastive_losses_are_ours_where_nothing_is_cut(dtype: torch.d
 
 def test_a_training_step_moves_the_weights_and_leaves_no_gradient() -> None:
     step = training.Step("tiny", 32, head.Sizes(2, 4, 8, 8, 2))
-    before = step.method.network.classifier.join.weight.clone()  # type: ignore[union-attr, operator]
+    weight = step.method.network.classifier.join.weight
+    before = weight.clone()
     for module in (step.method, step.literal):
         step(module)
     step.backbone_only()
     step.head_only()()
-    assert not torch.equal(before, step.method.network.classifier.join.weight)  # type: ignore[union-attr, arg-type]
+    assert not torch.equal(before, weight)
     assert all(parameter.grad is None for parameter in step.method.parameters())
 
 
@@ -251,8 +257,9 @@ def test_choose() -> None:
 def test_quick_run_writes_table_json_and_markdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bench, "machine", lambda: MACHINE)
-    out, page = tmp_path / "results.json", tmp_path / "RESULTS.md"
+    monkeypatch.setattr("benchmarks.machine.machine", lambda: MACHINE)
+    out = tmp_path / "results.json"
+    page = tmp_path / "RESULTS.md"
     chosen = ["decouple", "gated", "head:", "inference", "coco256", "64, B=2"]
     assert bench.main(["--quick", "--out", str(out), "--markdown", str(page), "--only", *chosen]) == 0
     stored = json.loads(out.read_text())
@@ -274,7 +281,7 @@ def test_a_failing_case_is_told_and_the_others_run(
 
     cases = [Case("bad: a", None, fails), Case("good: b", None, list)]
     monkeypatch.setattr(bench, "collect", lambda **_: cases)
-    monkeypatch.setattr(bench, "machine", lambda: MACHINE)
+    monkeypatch.setattr("benchmarks.machine.machine", lambda: MACHINE)
     assert bench.main(["--json"]) == 1
     bad, good = json.loads(capsys.readouterr().out)["results"]
     assert bad["skipped"] == "failed: ValueError: broken"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.heatmaps import inside, judge, main
+from benchmarks.heatmaps import Looked, inside, judge, main
 
 import sarb
 from sarb.data.demo.dataset import demo_boxes
@@ -25,13 +25,7 @@ def test_judge_counts_hits_chance_middle_and_the_other_map():
     maps = np.zeros((2, 4, 4), np.float32)
     maps[0, 0, 1] = maps[1, 3, 3] = 1
     first, second = judge(maps, [[(0, 0, 20, 20)], [(0, 0, 20, 20)]], 80)
-    assert (first.hit, first.strict, first.chance, first.middle, first.other) == (
-        True,
-        False,
-        4 / 16,
-        False,
-        0,
-    )
+    assert first == Looked(hit=True, strict=False, chance=4 / 16, middle=False, other=0)
     assert (second.hit, second.strict, second.other) == (False, False, 1)
     (alone,) = judge(maps[:1], [[(20, 0, 40, 20)]], 80)
     assert (alone.hit, alone.strict, alone.chance) == (True, True, 6 / 16)
@@ -54,7 +48,8 @@ def test_boxes_are_tight_around_what_is_seen(index):
     for item, (_, (left, top, right, bottom)) in zip(shown, boxes, strict=True):
         canvas = np.zeros((3 * size, 3 * size), bool)
         drawn = np.asarray(item.patch.getchannel("A")) > 0
-        row, column = item.top + size, item.left + size
+        row = item.top + size
+        column = item.left + size
         canvas[row : row + drawn.shape[0], column : column + drawn.shape[1]] = drawn
         rows, columns = np.nonzero(canvas[size : 2 * size, size : 2 * size])
         assert left <= columns.min() and columns.max() < right
@@ -70,11 +65,11 @@ def test_boxes_of_a_data_set_belong_to_its_labels(monkeypatch):
         assert len(found) == 5
         for boxes, row in zip(found, part.labels.values, strict=False):
             assert {name for name, _ in boxes} == {
-                data.categories[place] for place in np.flatnonzero(row == 1)
+                data.categories[index] for index in np.flatnonzero(row == 1)
             }
 
 
 def test_it_runs(monkeypatch, capsys):
     hurry(monkeypatch)
     assert main(["--images", "6"]) in (0, 1)
-    assert "heat maps (attention) on 6 demo test pictures" in capsys.readouterr().out
+    assert "heat maps (attention) on 6 demo test images" in capsys.readouterr().out

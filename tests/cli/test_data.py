@@ -41,19 +41,8 @@ def test_check_prints_findings_and_the_exit_code_says_whether_to_train(photos, m
 def test_check_as_json(photos, monkeypatch, capsys):
     with (photos / "labels.csv").open("a") as file:
         file.write("none.jpg,train,1,0,maybe,0,1\n")
-    assert (
-        run(
-            monkeypatch,
-            "data",
-            "check",
-            photos / "labels.csv",
-            "-o",
-            "encoding=binary",
-            "--no-images",
-            "--json",
-        )
-        == 2
-    )
+    source = [photos / "labels.csv", "-o", "encoding=binary"]
+    assert run(monkeypatch, "data", "check", *source, "--no-images", "--json") == 2
     content = json.loads(capsys.readouterr().out)
     assert content["counts"]["error"] == 2 and content["images_opened"] == 0
     first = content["findings"][0]
@@ -63,7 +52,7 @@ def test_check_as_json(photos, monkeypatch, capsys):
         "hot dog",
         "maybe",
     )
-    assert "'1', '0', blank" in first["expected"]
+    assert "'1', '0' or blank" in first["expected"]
 
 
 def test_wrong_options_and_places(photos, monkeypatch, capsys):
@@ -99,19 +88,16 @@ def test_convert_says_how_to_read_the_result(photos, monkeypatch, capsys, tmp_pa
 
 def test_no_command_changes_the_data(photos, monkeypatch, tmp_path):
     monkeypatch.setenv("SARB_CACHE", str(tmp_path / "cache"))
-    before, source = content(photos), [photos / "labels.csv", "-o", "encoding=binary"]
-    train = [
-        "--backbone",
-        "tiny",
-        "--image-size",
-        64,
-        "--epochs",
-        1,
-        "--method",
-        "partial_bce",
-        "--network",
-        "pooled",
-    ]
+    before = content(photos)
+    source = [photos / "labels.csv", "-o", "encoding=binary"]
+    settings = {
+        "backbone": "tiny",
+        "image-size": 64,
+        "epochs": 1,
+        "method": "partial_bce",
+        "network": "pooled",
+    }
+    train = [word for name, value in settings.items() for word in (f"--{name}", value)]
     for arguments in (
         ["data", "check", *source],
         ["data", "stats", *source, "--html", tmp_path / "stats.html"],

@@ -1,6 +1,4 @@
-"""Tiny data sets in the true published schemas. Every writer returns what it wrote: split -> image -> names
-shown.
-"""
+"""Tiny data sets in the published schemas; every writer returns split -> image -> categories shown."""
 
 from __future__ import annotations
 
@@ -16,12 +14,13 @@ from sarb.data.readers.voc import CATEGORIES as VOC_CATEGORIES
 Shown = dict[str, dict[str, set[str]]]
 
 _COCO_NAMES = """
-person,bicycle,car,motorcycle,airplane,bus,train,truck,boat,traffic light,fire hydrant,stop sign,parking meter,bench,
-bird,cat,dog,horse,sheep,cow,elephant,bear,zebra,giraffe,backpack,umbrella,handbag,tie,suitcase,frisbee,skis,snowboard,
-sports ball,kite,baseball bat,baseball glove,skateboard,surfboard,tennis racket,bottle,wine glass,cup,fork,knife,spoon,
-bowl,banana,apple,sandwich,orange,broccoli,carrot,hot dog,pizza,donut,cake,chair,couch,potted plant,bed,dining table,
-toilet,tv,laptop,mouse,remote,keyboard,cell phone,microwave,oven,toaster,sink,refrigerator,book,clock,vase,scissors,
-teddy bear,hair drier,toothbrush
+person,bicycle,car,motorcycle,airplane,bus,train,truck,boat,traffic light,fire hydrant,
+stop sign,parking meter,bench,bird,cat,dog,horse,sheep,cow,elephant,bear,zebra,giraffe,
+backpack,umbrella,handbag,tie,suitcase,frisbee,skis,snowboard,sports ball,kite,baseball bat,
+baseball glove,skateboard,surfboard,tennis racket,bottle,wine glass,cup,fork,knife,spoon,bowl,
+banana,apple,sandwich,orange,broccoli,carrot,hot dog,pizza,donut,cake,chair,couch,
+potted plant,bed,dining table,toilet,tv,laptop,mouse,remote,keyboard,cell phone,microwave,
+oven,toaster,sink,refrigerator,book,clock,vase,scissors,teddy bear,hair drier,toothbrush
 """
 _COCO_GAPS = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
 _COCO_IDS = [number for number in range(1, 91) if number not in _COCO_GAPS]
@@ -29,18 +28,8 @@ _COCO_IDS = [number for number in range(1, 91) if number not in _COCO_GAPS]
 COCO_CATEGORIES = dict(zip(_COCO_IDS, _COCO_NAMES.replace("\n", "").split(","), strict=True))
 
 VG_NAMES = [
-    "tree",
-    "man",
-    "window",
-    "shirt",
-    "building",
-    "person",
-    "sign",
-    "sky",
-    "ground",
-    "head",
-    "light",
-    "hair",
+    *("tree", "man", "window", "shirt", "building", "person"),
+    *("sign", "sky", "ground", "head", "light", "hair"),
 ]
 
 
@@ -61,7 +50,8 @@ def write_wide_csv(root: Path, train: int = 6, test: int = 3, folder: str = "ima
         writer = csv.writer(file)
         writer.writerow(["file_name", "split", *categories])
         for number in range(train + test):
-            split, name = "train" if number < train else "test", f"{number:03d}.jpg"
+            split = "train" if number < train else "test"
+            name = f"{number:03d}.jpg"
             write_image(root / folder / name, number)
             names = {category for place, category in enumerate(categories) if (number + place) % 3 == 0}
             shown[split][name] = names
@@ -70,13 +60,13 @@ def write_wide_csv(root: Path, train: int = 6, test: int = 3, folder: str = "ima
 
 
 def write_coco(root: Path, train: int = 6, test: int = 3, year: int = 2014) -> Shown:
-    """``annotations/instances_{train,val}YEAR.json`` with all 80 categories; every fourth image has no
-    annotation.
-    """
+    """``annotations/instances_{train,val}YEAR.json`` with 80 categories; every fourth image is empty."""
     shown: Shown = {}
     (root / "annotations").mkdir(parents=True, exist_ok=True)
     for split, count in (("train", train), ("val", test)):
-        images, annotations, written = [], [], {}
+        images = []
+        annotations = []
+        written = {}
         for number in range(count):
             image_id = 1000 * count - 7 * number  # neither contiguous nor ascending
             file = f"COCO_{split}{year}_{image_id:012d}.jpg"
@@ -115,9 +105,11 @@ def write_voc(root: Path, train: int = 6, test: int = 3, xml: bool = True) -> Sh
     (home / "ImageSets" / "Main").mkdir(parents=True, exist_ok=True)
     shown: Shown = {"trainval": {}, "test": {}}
     for number in range(train + test):
-        split, name = "trainval" if number < train else "test", f"{number + 1:06d}"
+        split = "trainval" if number < train else "test"
+        name = f"{number + 1:06d}"
         write_image(home / "JPEGImages" / f"{name}.jpg", number)
-        plain, hard = VOC_CATEGORIES[number % 20], VOC_CATEGORIES[(number + 5) % 20]
+        plain = VOC_CATEGORIES[number % 20]
+        hard = VOC_CATEGORIES[(number + 5) % 20]
         # the plain one is also there as a difficult object, before and after
         objects = [(plain, 1), (plain, 0), (plain, 1), (hard, 1), ("person", 0)]
         if xml:
@@ -156,9 +148,11 @@ def write_visual_genome(root: Path, images: int = 9, categories: int = 12) -> di
     """
     names = VG_NAMES[:categories] + [f"thing {number}" for number in range(len(VG_NAMES), categories)]
     shown: dict[int, set[str]] = {}
-    data, objects = [], []
+    data = []
+    objects = []
     for number in reversed(range(images)):
-        image, folder = 107900 + number, ("VG_100K", "VG_100K_2")[number % 2]
+        image = 107900 + number
+        folder = ("VG_100K", "VG_100K_2")[number % 2]
         write_image(root / folder / f"{image}.jpg", number)
         url = f"https://cs.stanford.edu/people/rak248/{folder}/{image}.jpg"
         data.append(

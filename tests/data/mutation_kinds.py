@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,30 +14,8 @@ import numpy as np
 from tests.data.mutations import WORDS, Mutation, kind, spans
 
 VALUES: list[Any] = [
-    None,
-    True,
-    -1,
-    1.5,
-    0,
-    10**30,
-    "",
-    "maybe",
-    "é",
-    [],
-    {},
-    [1],
-    ["a", "a"],
-    [[["x"]]],
-    {"id": 1},
-    float("nan"),
-    float("inf"),
-    "\ud800",
-    "a\0b",
-    "x" * 300,
-    "../../etc/passwd",
-    -0.0,
-    [None],
-    [{}],
+    *(None, True, -1, 1.5, 0, 10**30, "", "maybe", "é", [], {}, [1], ["a", "a"], [[["x"]]], {"id": 1}),
+    *(float("nan"), float("inf"), "\ud800", "a\0b", "x" * 300, "../../etc/passwd", -0.0, [None], [{}]),
 ]
 LAUGHS = b"<!DOCTYPE lolz [" + b"".join(
     b'<!ENTITY l%d "%s">' % (number, b"&l%d;" % (number - 1) * 10 if number else b"lol")
@@ -66,7 +45,8 @@ def column_dropped(data: bytes, draw: random.Random) -> bytes:
 @kind("csv")
 def columns_swapped(data: bytes, draw: random.Random) -> bytes:
     rows, mark = _table(data)
-    one, two = draw.randrange(len(rows[0])), draw.randrange(len(rows[0]))
+    one = draw.randrange(len(rows[0]))
+    two = draw.randrange(len(rows[0]))
     for row in rows[draw.randrange(2) :]:
         row[one], row[two] = row[two], row[one]
     return _written(rows, mark)
@@ -125,7 +105,9 @@ class _Json:
     """A JSON file, or one line of a file of JSON lines, and every place in it: (holder, key)."""
 
     def __init__(self, data: bytes, draw: random.Random) -> None:
-        self.draw, self.lines, self.row = draw, data.splitlines(), -1
+        self.draw = draw
+        self.lines = data.splitlines()
+        self.row = -1
         try:
             self.value = json.loads(data)
         except json.JSONDecodeError:
@@ -135,9 +117,11 @@ class _Json:
         self._walk(self.value)
 
     def _walk(self, value: Any) -> None:
-        keys = (
-            list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-        )
+        keys: Iterable[Any] = ()
+        if isinstance(value, dict):
+            keys = list(value)
+        elif isinstance(value, list):
+            keys = range(len(value))
         for key in keys:
             self.places.append((value, key))
             self._walk(value[key])
@@ -147,11 +131,8 @@ class _Json:
 
     def mutation(self, name: str, deep: str = "") -> Mutation:
         one_line = self.row >= 0
-        text = (
-            json.dumps(self.value, indent=None if one_line else 1)
-            .replace('"DEEP"', deep or '"DEEP"')
-            .encode()
-        )
+        text = json.dumps(self.value, indent=None if one_line else 1)
+        text = text.replace('"DEEP"', deep or '"DEEP"').encode()
         if one_line:
             text = b"\n".join([*self.lines[: self.row], text, *self.lines[self.row + 1 :], b""])
         return Mutation(name, text, line=self.row + 1 if one_line and name == "wrong type" else None)
@@ -193,7 +174,8 @@ def key_renamed(data: bytes, draw: random.Random) -> Mutation:
 @kind("json", "jsonl")
 def values_swapped(data: bytes, draw: random.Random) -> Mutation:
     file = _Json(data, draw)
-    (one, first), (two, second) = file.place(), file.place()
+    one, first = file.place()
+    two, second = file.place()
     # copies: a value swapped with a part of itself would hold itself
     one[first], two[second] = json.loads(json.dumps([two[second], one[first]]))
     return file.mutation("values swapped")
@@ -213,10 +195,11 @@ def element_doubled(data: bytes, draw: random.Random) -> Mutation:
 def nested_deeply(data: bytes, draw: random.Random) -> Mutation:
     file = _Json(data, draw)
     holder, key = file.place()
-    holder[key], depth = "DEEP", draw.choice([20, 900, 100_000])
-    return file.mutation(
-        "nested deeply", draw.choice(["[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth])
-    )
+    holder[key] = "DEEP"
+    depth = draw.choice([20, 900, 100_000])
+    lists = "[" * depth + "]" * depth
+    objects = '{"a":' * depth + "1" + "}" * depth
+    return file.mutation("nested deeply", draw.choice([lists, objects]))
 
 
 @kind("json", "jsonl")
@@ -224,9 +207,8 @@ def endless_number(data: bytes, draw: random.Random) -> Mutation:
     file = _Json(data, draw)
     holder, key = file.place()
     holder[key] = "DEEP"
-    return file.mutation(
-        "endless number", draw.choice(["9" * 5000, "-" + "1" * 700, "1e99999", "1" * 400 + ".5"])
-    )
+    numbers = ["9" * 5000, "-" + "1" * 700, "1e99999", "1" * 400 + ".5"]
+    return file.mutation("endless number", draw.choice(numbers))
 
 
 @kind("xml")
@@ -244,7 +226,8 @@ def attribute_dropped(data: bytes, draw: random.Random) -> bytes:
 @kind("xml")
 def element_renamed(data: bytes, draw: random.Random) -> bytes:
     names = sorted({data[start + 1 : end] for start, end in spans(rb"<\w+", data)})
-    old, new = draw.choice(names), draw.choice([*names, b"strange"])
+    old = draw.choice(names)
+    new = draw.choice([*names, b"strange"])
     return data.replace(b"<" + old, b"<" + new).replace(b"</" + old, b"</" + new)
 
 
@@ -262,7 +245,8 @@ def element_doubled_or_dropped(data: bytes, draw: random.Random) -> bytes:
 
 @kind("xml")
 def nested_elements(data: bytes, draw: random.Random) -> bytes:
-    place, depth = draw.choice(spans(rb"</\w+>", data))[0], draw.choice([50, 5000, 200_000])
+    place = draw.choice(spans(rb"</\w+>", data))[0]
+    depth = draw.choice([50, 5000, 200_000])
     return data[:place] + b"<a>" * depth + b"</a>" * depth + data[place:]
 
 

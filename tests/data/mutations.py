@@ -1,6 +1,4 @@
-"""Seeded damage to label files: what editors, spreadsheets, disks and people do to them, and what attackers
-would.
-"""
+"""Seeded damage to label files, as done by editors, spreadsheets, disks, people and attackers."""
 
 from __future__ import annotations
 
@@ -10,25 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-#: how the readers see a file, by its suffix; anything else is a family of its own
+#: suffix -> family of formats; any other suffix is a separate family
 FAMILIES = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "jsonl", ".xml": "xml", ".txt": "txt"}
 TEXT = ("csv", "json", "jsonl", "xml", "txt")
 WORDS = [
-    "maybe",
-    "",
-    " ",
-    "2",
-    "-0",
-    "1e400",
-    "nan",
-    "-1130179",
-    "9" * 400,
-    "0x1",
-    "\u0661",
-    "é" * 3,
-    "=1+1",
-    "..",
-    "/",
+    *("maybe", "", " ", "2", "-0", "1e400", "nan", "-1130179", "9" * 400, "0x1"),
+    *("\u0661", "é" * 3, "=1+1", "..", "/"),
 ]
 
 
@@ -39,9 +24,9 @@ class Mutation:
     Args:
         kind: name of the damage.
         data: the new content, None where the file is no longer a file.
-        line: the one line that is damaged: a reader that refuses must name it.
-        located: a reader that refuses must name some line.
-        harmless: the labels must come out unchanged.
+        line: the only damaged line; a reader that rejects the file must name it.
+        located: a reader that rejects the file must name a line.
+        harmless: the labels must be read unchanged.
     """
 
     kind: str
@@ -67,9 +52,9 @@ class Mutation:
         path.write_bytes(content)
 
 
-#: gets the content and a source of chance; an IndexError means that this file cannot be damaged so
+#: takes the content and a random generator; raises IndexError if the file cannot be damaged in this way
 Change = Callable[[bytes, random.Random], Mutation | bytes]
-#: name -> families it can happen to (none: all), and the change
+#: name -> families it applies to (empty: all), and the change
 KINDS: dict[str, tuple[tuple[str, ...], Change]] = {}
 
 
@@ -84,7 +69,7 @@ def kind(*families: str) -> Callable[[Change], Change]:
 
 
 def mutations(content: bytes, suffix: str, seed: int, count: int = 30) -> Iterator[Mutation]:
-    """Yield ``count`` damaged versions of a file, each kind once before any comes again."""
+    """Yield ``count`` damaged versions of a file; every kind once before any is repeated."""
     import tests.data.mutation_kinds  # noqa: F401 - registers the kinds of single formats
 
     family = FAMILIES.get(suffix.lower(), suffix.lower().lstrip("."))
@@ -94,9 +79,7 @@ def mutations(content: bytes, suffix: str, seed: int, count: int = 30) -> Iterat
         for name in random.Random(f"{seed} {turn}").sample(names, len(names)):
             try:
                 result = KINDS[name][1](content, random.Random(f"{seed} {turn} {name}"))
-            except (
-                IndexError
-            ):  # nothing to choose from: this file has no attributes, no numbers, no second line
+            except IndexError:  # nothing to choose from: no attributes, no numbers, no second line
                 continue
             if made < count:
                 made += 1
@@ -105,7 +88,7 @@ def mutations(content: bytes, suffix: str, seed: int, count: int = 30) -> Iterat
 
 
 def insert(data: bytes, place: int, more: bytes) -> bytes:
-    """Return the data with more at a place."""
+    """Insert bytes at a position."""
     return data[:place] + more + data[place:]
 
 
@@ -115,7 +98,7 @@ def spans(pattern: bytes, data: bytes) -> list[tuple[int, int]]:
 
 
 def line_of(data: bytes, place: int) -> int:
-    """Return the line of a place."""
+    """Return the line number of a position."""
     return data.count(b"\n", 0, place) + 1
 
 
@@ -171,7 +154,8 @@ def block_lost(data: bytes, draw: random.Random) -> bytes:
 
 @kind()
 def block_repeated(data: bytes, draw: random.Random) -> bytes:
-    start, size = draw.randrange(len(data)), draw.randrange(1, 60)
+    start = draw.randrange(len(data))
+    size = draw.randrange(1, 60)
     return data[: start + size] + data[start:]
 
 

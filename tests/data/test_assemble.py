@@ -66,7 +66,8 @@ def test_repeated_images_name_both_lines_and_say_what_differs():
             "error",
             "conflicting-rows",
             5,
-            "file_name './b' occurs twice, on lines 3 and 5; they disagree: 'x' is present and absent (and 1 more)",
+            "file_name './b' occurs twice, on lines 3 and 5; "
+            "they disagree: 'x' is present and absent (and 1 more)",
         ),
         (
             "error",
@@ -86,12 +87,13 @@ def test_unusable_names():
 
 
 def test_a_category_with_a_nul_is_refused():
-    with pytest.raises(DataError, match="holds a NUL"):
+    with pytest.raises(DataError, match="contains a NUL"):
         build(["a"], [[0, 0]], categories=("a\0", "b"))
 
 
 def test_categories_that_look_the_same():
-    nfc, nfd = unicodedata.normalize("NFC", "café"), unicodedata.normalize("NFD", "café")
+    nfc = unicodedata.normalize("NFC", "café")
+    nfd = unicodedata.normalize("NFD", "café")
     _, found = gathered(["a"], [[0] * 5], categories=("Dog", "dog", " cat", nfc, nfd))
     assert [item[:2] for item in found] == [
         ("warning", "similar-categories"),
@@ -173,7 +175,11 @@ def test_declared_names(tmp_path):
     assert declared_names("b, a", base) == ["b", "a"]
     many = [f"category {number}" for number in range(200)]
     assert declared_names(",".join(many), base) == many
-    for value, message in (("none.txt", "no such file"), ("a,b,a", "named twice: a"), (",", "none is named")):
+    for value, message in (
+        ("none.txt", "no such file"),
+        ("a,b,a", "named twice: a"),
+        (",", "the list is empty"),
+    ):
         with pytest.raises(DataError, match=message):
             declared_names(value, base)
 
@@ -187,7 +193,7 @@ def test_root_of_the_images(tmp_path):
     assert find_root(source, ["a.jpg"], "images") == tmp_path / "images"
     assert find_root(source, [], tmp_path / "no") == tmp_path / "no"
     write_image(tmp_path / "a.jpg", size=(8, 8))
-    with pytest.raises(DataError, match=r"a\.csv: image files are found in .* add -o root=DIR"):
+    with pytest.raises(DataError, match=r"a\.csv: both .* have image files; add -o root=DIR"):
         find_root(source, ["a.jpg"], None)
 
 

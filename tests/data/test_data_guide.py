@@ -1,6 +1,4 @@
-"""The guide to data sources is executed, each command and each Python block; its tables are compared with
-the code.
-"""
+"""Run every command and Python block of the guide to data sources; compare its tables with the code."""
 
 import ast
 import importlib
@@ -50,10 +48,9 @@ SHOWN = re.compile(
 
 @pytest.fixture(scope="module")
 def laid_out(tmp_path_factory):
-    """Return a folder with every example under its name in the guide, and their sources as the guide writes
-    them.
-    """
-    here, sources = tmp_path_factory.mktemp("guide"), {}
+    """Return a folder with every example under its name in the guide, and the sources as in the guide."""
+    here = tmp_path_factory.mktemp("guide")
+    sources = {}
     for folder, name in PLACES.items():
         (here / folder).mkdir()
         example = importlib.import_module(f"tests.data.formats.{name}").example(here / folder)
@@ -117,9 +114,7 @@ def execute_block(block, monkeypatch, capsys):
 
 
 def execute(words, expected, monkeypatch, capsys):
-    """Run one command, compare the lines shown in their order (``…`` stands for any), and return the exit
-    code.
-    """
+    """Run a command, compare its output in order (``…`` matches any lines), and return the exit code."""
     capsys.readouterr()
     code = run(words, monkeypatch)
     said = capsys.readouterr()
@@ -186,24 +181,36 @@ def found_by(call, function):
         yield from ((kind, level) for kind in texts(call.args[1]) for level in texts(call.args[0]))
     if name not in ("add", "fault") or (name == "add" and not {"kind", "level", "line"} & given.keys()):
         return
-    kind, level = given.get("kind", ast.Constant("data")), given.get("level", ast.Constant("error"))
+    kind = given.get("kind", ast.Constant("data"))
+    level = given.get("level", ast.Constant("error"))
     for kinds, levels in assigned(function, kind, level) or [(kind, level)]:
         yield from ((one, other) for one in texts(kinds) for other in texts(levels))
 
 
-def assigned(function, *nodes):
-    """Return what the statements that assign to one of these names assign to all of them."""
-    found = []
-    for statement in ast.walk(function):
-        target, value = (
-            (statement.targets[0], statement.value) if isinstance(statement, ast.Assign) else (None, None)
-        )
-        several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-        pairs = zip(target.elts, value.elts, strict=True) if several else [(target, value)]
-        values = {getattr(name, "id", ""): given for name, given in pairs if name is not None}
-        if any(isinstance(node, ast.Name) and node.id in values for node in nodes):
-            found.append([values.get(getattr(node, "id", ""), node) for node in nodes])
-    return found
+def assigned(function, kind, level):
+    """Return [kind, level] of each block of statements that assigns a value to one of these names."""
+    pairs = []
+    for block in statement_blocks(function):
+        values = {
+            target.id: statement.value
+            for statement in block
+            if isinstance(statement, ast.Assign)
+            for target in statement.targets
+            if isinstance(target, ast.Name)
+        }
+        chosen = [values.get(getattr(node, "id", ""), node) for node in (kind, level)]
+        if chosen != [kind, level]:
+            pairs.append(chosen)
+    return pairs
+
+
+def statement_blocks(function):
+    """Yield every list of statements in a function: its body, and those of its loops and branches."""
+    for node in ast.walk(function):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield block
 
 
 def texts(node):

@@ -1,4 +1,4 @@
-"""Every format: the exact matrix, damaged files, the options that must be said, and files left as they were.
+"""Every format: the exact label matrix, damaged files, required options, and files left unchanged.
 
 ``pytest -s tests/data/test_formats.py`` prints how many damaged files were loaded and refused.
 """
@@ -24,8 +24,10 @@ from sarb.errors import DataError, SarbError
 from tests.data.formats import FORMATS, Example, write_example
 from tests.data.mutations import KINDS, Mutation, mutations
 
-#: damaged files of each format (every kind of damage once or twice), and the time to load one
-COUNT, SECONDS = 60, 20
+#: damaged files of each format (every kind of damage once or twice)
+COUNT = 60
+#: time to load one
+SECONDS = 20
 #: format -> what became of its damaged files, for the table at the end
 COUNTS: dict[str, Counter[str]] = {}
 
@@ -115,7 +117,9 @@ def damages(example: Example, seed: int):
 
 def attempt(example: Example, damaged: Path, change: Mutation) -> list[str]:
     """Load strictly and gathering; return what happened, for the counts."""
-    outcome, refused, data = ["damaged"], None, None
+    outcome = ["damaged"]
+    refused = None
+    data = None
     with limits(), suppress(SarbError):
         find(example.source.partition(":")[2])
     with limits():
@@ -143,9 +147,7 @@ def attempt(example: Example, damaged: Path, change: Mutation) -> list[str]:
 
 
 def gathered(example: Example, without: str = ""):
-    """Load as ``sarb data check`` does; return the findings, those that ended it early, and the data if it
-    did not.
-    """
+    """Load like ``sarb data check``; return the findings, the fatal ones, and the data if there are none."""
     with gather() as found:
         try:
             return found, [], load(example, without)
@@ -154,17 +156,16 @@ def gathered(example: Example, without: str = ""):
 
 
 def check_message(error: SarbError, example: Example, damaged: Path, change: Mutation) -> bool:
-    """Check that a refusal names the file, and the line where there is one; return whether it names a
-    line.
-    """
-    message, findings = str(error), getattr(error, "findings", [])
-    # what is wrong in one file may show in another, which then is named; bad bytes cannot
+    """Check that an error names the file, and the line if there is one; return whether it names a line."""
+    message = str(error)
+    findings = getattr(error, "findings", [])
+    # damage in one file may show up in another, which is then named; but not bad bytes
     names = [damaged.name] if change.kind == "latin 1 byte" else [file.name for file in example.files]
     assert any(part in message for part in (*names, str(damaged.parent))), message
     lines = {finding.line for finding in findings if finding.line is not None}
     lines |= {int(number) for number in re.findall(r"\blines? (\d+)", message)}
-    # a changed name is a good name of a file that is not there, a changed code one of another encoding: no
-    # one line
+    # a changed name may be a valid name of a missing file, and a changed code may be valid in another
+    # encoding: then no single line is wrong
     if any(finding.kind == "missing-file" or finding.kind.startswith("undeclared") for finding in findings):
         return bool(lines)
     here = not findings or any(finding.file == str(damaged) for finding in findings)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sarb.data import images
+from sarb.data import decoding, images
 from sarb.data.images import EvalTransform, TrainTransform, decode, find_images
 from sarb.errors import ImageError
 from tests.documentation.tools import ROOT, blocks
@@ -81,7 +81,7 @@ def test_sixteen_bits_are_scaled():
         assert np.array_equal(array(encoded(Image.fromarray(deep), kind))[:, :, 0], expected)
     assert np.array_equal(array(deep)[:, :, 2], expected)
     assert np.array_equal(array(Image.fromarray(deep.astype(np.int32)))[:, :, 1], expected)
-    with pytest.raises(ImageError, match="pixels from 0 to 131070 do not fit 16 bits"):
+    with pytest.raises(ImageError, match="pixels from 0 to 131070 do not fit in 16 bits"):
         decode(Image.fromarray(deep.astype(np.int32) * 2))
     with pytest.raises(ImageError, match="floating-point"):
         decode(Image.fromarray(deep.astype(np.float32)))
@@ -160,7 +160,8 @@ def test_a_draft_is_turned_like_the_whole(orientation):
     exif = Image.Exif()
     exif[274] = orientation
     data = encoded(picture(800, 640), "JPEG", exif=exif)
-    full, small = decode(data), decode(data, draft=150)
+    full = decode(data)
+    small = decode(data, draft=150)
     assert small.size == tuple(side // 4 for side in full.size)
     assert np.abs(array(full.resize(small.size, Image.Resampling.BOX)).astype(int) - array(small)).max() <= 6
 
@@ -168,14 +169,15 @@ def test_a_draft_is_turned_like_the_whole(orientation):
 @pytest.mark.parametrize("mode", ["L", "CMYK"])
 def test_grey_and_inks_may_be_drafted(mode):
     data = encoded(picture(800, 640).convert(mode), "JPEG")
-    full, small = array(data), array(data, draft=300)
+    full = array(data)
+    small = array(data, draft=300)
     assert small.shape == (320, 400, 3)
     expected = np.asarray(Image.fromarray(full).resize((400, 320), Image.Resampling.BOX)).astype(int)
     assert np.abs(expected - small).max() <= 6
 
 
 def test_the_limit_is_that_of_the_size_in_the_file(monkeypatch):
-    monkeypatch.setattr(images, "MAX_PIXELS", 800 * 640 - 1)
+    monkeypatch.setattr(decoding, "MAX_PIXELS", 800 * 640 - 1)
     with pytest.raises(ImageError, match="800 × 640 pixels"):
         decode(encoded(picture(800, 640), "JPEG"), draft=10)
 
@@ -184,7 +186,8 @@ def test_the_limit_is_that_of_the_size_in_the_file(monkeypatch):
 def test_two_decoded_pixels_per_pixel_of_the_smallest_crop(size):
     assert EvalTransform(size).least == 2 * size and EvalTransform(size, draft=0).least is None
     assert TrainTransform(size).least == 4 * size and TrainTransform(size, draft=0).least is None
-    transform, rng = TrainTransform(size), np.random.default_rng(0)
+    transform = TrainTransform(size)
+    rng = np.random.default_rng(0)
     for _ in range(50):
         left, top, right, bottom = transform.box(transform.least, 3 * transform.least, rng)
         assert min(right - left, bottom - top) >= 2 * size
@@ -192,7 +195,8 @@ def test_two_decoded_pixels_per_pixel_of_the_smallest_crop(size):
 
 def test_several_threads_leave_the_filters_of_others_alone(monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 60_000)
-    data, before = encoded(picture(300, 300), "TIFF"), list(warnings.filters)
+    data = encoded(picture(300, 300), "TIFF")
+    before = list(warnings.filters)
     with ThreadPoolExecutor(8) as pool:
         assert {image.size for image in pool.map(decode, [data] * 64)} == {(300, 300)}
     assert warnings.filters == before
@@ -208,7 +212,7 @@ def assert_one_line(source, *parts):
 
 def test_bad_files_give_one_clear_line(tmp_path):
     assert_one_line(tmp_path / "none.jpg", "none.jpg: no such file")
-    assert_one_line(tmp_path, f"{tmp_path}: a folder, not an image file")
+    assert_one_line(tmp_path, f"{tmp_path}: this is a folder, not an image file")
     (tmp_path / "text.jpg").write_text("hello\nthere")
     assert_one_line(tmp_path / "text.jpg", "text.jpg: not an image (JPEG, ")
     (tmp_path / "empty.jpg").write_bytes(b"")
@@ -248,7 +252,8 @@ def chunk(kind, data):
 
 def zeros(count):
     """So many zero bytes, deflated a thousand times smaller, without ever holding them."""
-    packer, part = zlib.compressobj(), bytes(1_000_000)
+    packer = zlib.compressobj()
+    part = bytes(1_000_000)
     return (
         b"".join(packer.compress(part[: count - start]) for start in range(0, count, len(part)))
         + packer.flush()
@@ -286,7 +291,8 @@ def bombs():
     jpeg, gif, webp = (encoded(small, kind) for kind in ("JPEG", "GIF", "WEBP"))
     mpo = encoded(small, "MPO", save_all=True, append_images=[small])
     moving = encoded(small, "WEBP", save_all=True, append_images=[Image.new("L", (16, 16), 9)])
-    size_of_jpeg, size_of_mpo = jpeg.index(b"\xff\xc0") + 5, mpo.index(b"\xff\xc0") + 5
+    size_of_jpeg = jpeg.index(b"\xff\xc0") + 5
+    size_of_mpo = mpo.index(b"\xff\xc0") + 5
     large = encoded(Image.new("1", (3000, 3000)), "GIF")
     head = 13 + 3 * 2 ** ((large[10] & 7) + 1)
     text = zlib.compress(bytes(10)), zeros(300_000_000)
@@ -332,9 +338,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 
 
 def measure(files, *options):
-    """Decode files in a process of its own; return (size or message, gigabytes so far) of each, and its
-    stderr.
-    """
+    """Decode files in a new process; return (size or message, peak gigabytes) of each, and its stderr."""
     done = subprocess.run(
         [sys.executable, *options, "-c", MEASURED, *map(str, files)],
         capture_output=True,
@@ -381,19 +385,19 @@ def test_large_photographs_leave_the_filters_of_others_alone(monkeypatch):
 
 
 def test_the_limit_holds_for_every_source(monkeypatch, tmp_path):
-    monkeypatch.setattr(images, "MAX_PIXELS", 5)
+    monkeypatch.setattr(decoding, "MAX_PIXELS", 5)
     Image.fromarray(PIXELS).save(tmp_path / "a.png")
     for source in (tmp_path / "a.png", (tmp_path / "a.png").read_bytes(), Image.open(tmp_path / "a.png")):
-        assert_one_line(source, "3 × 2 pixels, more than 5 are refused")
+        assert_one_line(source, "too large, 3 × 2 pixels (at most 5 are allowed)")
 
 
 @pytest.mark.parametrize("kind", ["ICO", "EPS", "PDF", "JPEG2000", "TGA", "PCX", "AVIF", "ICNS", "DDS"])
 def test_other_kinds_are_refused_with_a_list_of_what_is_read(kind):
     assert_one_line(
         encoded(Image.new("RGB", (64, 64)), kind),
-        "not an image (JPEG, PNG, BMP, GIF, PPM, WEBP, TIFF are read)",
+        "not an image (JPEG, PNG, BMP, GIF, PPM, WEBP, TIFF are supported)",
     )
-    assert_one_line(b"8BPS\0\1" + bytes(100), "are read)")
+    assert_one_line(b"8BPS\0\1" + bytes(100), "are supported)")
 
 
 def picture(width=90, height=70):
@@ -420,8 +424,10 @@ def test_eval_transform_takes_other_modes_and_defaults_to_imagenet():
 
 
 def test_train_boxes_are_the_papers_crops():
-    transform, rng = TrainTransform(448), np.random.default_rng(0)
-    sides, corners = set(), set()
+    transform = TrainTransform(448)
+    rng = np.random.default_rng(0)
+    sides = set()
+    corners = set()
     for _ in range(400):
         left, top, right, bottom = transform.box(1024, 256, rng)  # twice and half the 512 square
         side = (right - left) / 2
@@ -449,7 +455,8 @@ def test_train_transform_equals_the_long_way_where_the_long_way_is_exact():
 
 
 def test_flip_mirrors_about_half_and_nothing_else_changes():
-    plain, mirrored = TrainTransform(24, flip=False), TrainTransform(24)
+    plain = TrainTransform(24, flip=False)
+    mirrored = TrainTransform(24)
     flips = 0
     for seed in range(60):
         first, second = (t(picture(), np.random.default_rng(seed)) for t in (plain, mirrored))
@@ -462,7 +469,8 @@ def test_flip_mirrors_about_half_and_nothing_else_changes():
 
 def test_same_generator_same_result_and_four_draws():
     transform = TrainTransform(24)
-    first, second = np.random.default_rng(5), np.random.default_rng(5)
+    first = np.random.default_rng(5)
+    second = np.random.default_rng(5)
     assert np.array_equal(transform(picture(), first), transform(picture(), second))
     TrainTransform(24, flip=False)(picture(), first)
     transform(picture(), second)
@@ -493,7 +501,7 @@ def test_find_images(tmp_path):
     odd = tmp_path / "notes.txt"
     assert find_images([odd, "none.jpg", tmp_path, tmp_path / "a.png"]) == [odd, Path("none.jpg"), *inside]
     (tmp_path / "void").mkdir()
-    with pytest.raises(ImageError, match="void: no image in this folder"):
+    with pytest.raises(ImageError, match="void: no images in this folder"):
         find_images([tmp_path / "void"])
 
 
@@ -510,7 +518,8 @@ def test_the_page_says_what_the_code_does(tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     picture().save("photo.jpg")
-    shown, names = [block.text for block in blocks(page) if block.language == "python"], {}
+    shown = [block.text for block in blocks(page) if block.language == "python"]
+    names = {}
     assert len(shown) == 2
     for text in shown:
         exec(text, names)

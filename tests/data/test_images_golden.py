@@ -1,9 +1,8 @@
-"""Every image mode in every container gives the tensor that its pixels and the rules of docs/images.md
-demand.
+"""Every image mode in every file format gives the tensor that the rules in docs/images.md require.
 
-The files and what they decoded to are kept in ``tests/golden/images.npz``, so that a Pillow that decodes
-differently is seen. ``python tests/data/test_images_golden.py`` writes it anew; the expected values are
-worked out here, by hand.
+The files and their decoded pixels are stored in ``tests/golden/images.npz``, so that a change of Pillow's
+decoders is noticed. ``python tests/data/test_images_golden.py`` writes it again; the expected values are
+computed by hand in this file.
 """
 
 import colorsys
@@ -39,7 +38,8 @@ def on_white(colour, alpha):
 
 def from_ycbcr(y, cb, cr):
     """JFIF."""
-    cb, cr = cb - 128, cr - 128
+    cb = cb - 128
+    cr = cr - 128
     return [
         min(255, max(0, value))
         for value in (y + 1.402 * cr, y - 0.344136 * cb - 0.714136 * cr, y + 1.772 * cb)
@@ -91,7 +91,8 @@ def keyed():
 
 
 COLOURS = [(200, 30, 60), (20, 180, 90), (10, 20, 250), (240, 230, 80)]
-GREYS, ALPHAS = [0, 100, 200, 255], [255, 51, 102, 0]
+GREYS = [0, 100, 200, 255]
+ALPHAS = [255, 51, 102, 0]
 INKS = [(0, 255, 255, 0), (200, 10, 60, 40), (0, 0, 0, 128), (90, 90, 10, 200)]
 LUMAS = [(76, 85, 255), (150, 100, 120), (29, 255, 107), (220, 40, 140)]
 LABS = [(137, 160, 150), (128, 128, 128), (200, 110, 150), (90, 140, 100)]  # all inside sRGB
@@ -178,7 +179,7 @@ def test_there_are_twelve_modes_and_more():
 def test_what_is_written_today_decodes_as_it_should(mode, kind):
     data = encode(MODES[mode][0](), kind)
     if MODES[mode][1] == "?":
-        with pytest.raises(ImageError, match="floating-point pixels have no agreed range"):
+        with pytest.raises(ImageError, match="floating-point pixels have no standard range"):
             decode(data)
         return
     assert levels(tensor(data), expected(mode)) <= tolerance(mode, kind)
@@ -187,7 +188,8 @@ def test_what_is_written_today_decodes_as_it_should(mode, kind):
 @pytest.mark.parametrize(("mode", "kind"), [pair for pair in PAIRS if MODES[pair[0]][1] != "?"])
 def test_the_stored_file_gives_the_stored_tensor(mode, kind):
     with np.load(GOLDEN) as stored:
-        data, golden = stored[f"{mode}/{kind}/file"].tobytes(), stored[f"{mode}/{kind}/tensor"]
+        data = stored[f"{mode}/{kind}/file"].tobytes()
+        golden = stored[f"{mode}/{kind}/tensor"]
     assert golden.dtype == np.float32 and golden.shape == (3, SIDE, SIDE)
     # libjpeg and LittleCMS may round differently elsewhere; all else is exact
     assert levels(tensor(data), golden) <= (1.0001 if kind == "JPEG" or mode == "LAB" else 0)
@@ -361,17 +363,17 @@ def test_transparent_colours_of_a_png():
     [
         (
             tiff("<", [16], 1, np.array([-5, 100], "<i2").tobytes(), 2),
-            "pixels from -5 to 100 do not fit 16 bits",
+            "pixels from -5 to 100 do not fit in 16 bits",
         ),
         (
             tiff(">", [32], 1, np.array([0, 65536], ">i4").tobytes(), 2),
-            "pixels from 0 to 65536 do not fit 16 bits",
+            "pixels from 0 to 65536 do not fit in 16 bits",
         ),
         (
             tiff("<", [32], 1, np.array([0, 1], "<f4").tobytes(), 3),
-            "floating-point pixels have no agreed range",
+            "floating-point pixels have no standard range",
         ),
-        (tiff("<", [64], 1, np.array([0, 1], "<f8").tobytes(), 3), "a kind of TIFF that is not read"),
+        (tiff("<", [64], 1, np.array([0, 1], "<f8").tobytes(), 3), "an unsupported kind of TIFF"),
     ],
 )
 def test_pixels_without_a_known_range_are_refused(data, message):

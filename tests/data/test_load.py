@@ -157,7 +157,7 @@ def test_paths_that_cannot_be_told_apart(tmp_path):
     with pytest.raises(DataError, match="not a known layout"):
         load(tmp_path)
     write_wide_csv(tmp_path)
-    with pytest.raises(DataError, match=r"It holds labels\.csv: give "):
+    with pytest.raises(DataError, match=r"It contains labels\.csv: try "):
         load(tmp_path)
     write_coco(tmp_path)
     write_voc(tmp_path)

@@ -1,6 +1,4 @@
-"""Reading what was written gives the same: labels, names, categories, order and splits, in every table
-format.
-"""
+"""Written tables read back the same in every format: labels, names, categories, order and splits."""
 
 import os
 import tempfile
@@ -146,7 +144,8 @@ def test_the_same_comes_back_and_the_same_bytes_again(form, choice):
     encodings = [None] if form == "list" else [None, "signed", "binary", "minus_one_unknown", "words"]
     encoding = choice.draw(st.sampled_from(encodings[:4] if form == "npy" else encodings))
     with tempfile.TemporaryDirectory() as folder:
-        first, second = Path(folder, "first"), Path(folder, "second")
+        first = Path(folder, "first")
+        second = Path(folder, "second")
         options = write(data, first / FILES[form], form, encoding)
         again = load(f"{reader_of(form)}:{first / FILES[form]}", **options, check_files=False)
         assert content(again) == content(data)
@@ -165,7 +164,9 @@ def test_the_same_comes_back_and_the_same_bytes_again(form, choice):
 @given(data=tables("csv"))
 def test_a_csv_keeps_its_spelling_on_the_way_through_another_format(form, data):
     with tempfile.TemporaryDirectory() as folder:
-        first, other, last = Path(folder, "first.csv"), Path(folder, FILES[form]), Path(folder, "last.csv")
+        first = Path(folder, "first.csv")
+        other = Path(folder, FILES[form])
+        last = Path(folder, "last.csv")
         read = load(f"table:{first}", **write(data, first), check_files=False)
         read = load(f"{reader_of(form)}:{other}", **write(read, other, form), check_files=False)
         write(read, last)

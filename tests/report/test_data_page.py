@@ -12,6 +12,7 @@ from sarb.data.check.stats import stats
 from sarb.data.dataset import Data, Dataset
 from sarb.labels import LabelMatrix
 from sarb.report import data_page, html, plots
+from sarb.workflows.statistics import save_stats
 from tests.report.conftest import NASTY, draw_pictures, names
 from tests.report.test_page import Page
 from tests.report.test_plots import colours
@@ -53,7 +54,7 @@ def written(tmp_path_factory):
     values = np.random.default_rng(0).integers(-1, 2, (9, 5))
     values[:, 4] = 1
     found = stats(make(values, NASTY, paths, test=2))
-    return found.save(folder / "stats.html").read_text(encoding="utf-8")
+    return save_stats(found, folder / "stats.html").read_text(encoding="utf-8")
 
 
 def test_self_contained(written):
@@ -166,7 +167,7 @@ def test_many_categories_are_cut_and_said(no_plots):
     ids=["no image", "nothing known", "one category", "one image", "no category"],
 )
 def test_little_data_is_drawn(values, tmp_path):
-    text = stats(make(np.asarray(values, int))).save(tmp_path / "s.html").read_text(encoding="utf-8")
+    text = save_stats(stats(make(np.asarray(values, int))), tmp_path / "s.html").read_text(encoding="utf-8")
     assert Page(text).headings == HEADINGS
     assert ("no image is known to show two categories" in text) == (np.asarray(values).sum() != 2)
 

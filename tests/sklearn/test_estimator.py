@@ -65,7 +65,10 @@ def fitted(files, labels):
 
 
 def test_the_import_loads_neither_torch_nor_scikit_learn():
-    code = "import sarb, sys; assert 'SarbClassifier' in dir(sarb); assert not {'torch', 'sklearn'} & {*sys.modules}"
+    code = (
+        "import sarb, sys; assert 'SarbClassifier' in dir(sarb); "
+        "assert not {'torch', 'sklearn'} & {*sys.modules}"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -112,7 +115,7 @@ def test_pictures_in_memory_are_not_written(arrays, labels, tmp_path, monkeypatc
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("SARB_CACHE", str(tmp_path / "cache"))
     classifier().fit(arrays, labels)
-    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".npy", ".json"}
+    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".npy", ".json", ".lock"}
 
 
 def test_an_array_that_can_be_read_in_several_ways_is_not_guessed(files):
@@ -128,13 +131,13 @@ def test_an_array_that_can_be_read_in_several_ways_is_not_guessed(files):
 
 
 def test_x_y_and_categories_must_fit(files, labels):
-    with pytest.raises(ValueError, match="X has 24 pictures, but y has 23 rows"):
+    with pytest.raises(ValueError, match="X has 24 images, but y has 23 rows"):
         classifier().fit(files, labels[:-1])
     with pytest.raises(ValueError, match="y has 3 columns, but there are 2 categories: a, b"):
         classifier(categories=["a", "b"]).fit(files, labels)
-    with pytest.raises(ValueError, match="but categories= says"):
+    with pytest.raises(ValueError, match="but categories= has"):
         classifier(categories=["a", "b", "d"]).fit(files, sarb.LabelMatrix(labels, ["a", "b", "c"]))
-    with pytest.raises(sarb.ConfigError, match="'seed' has a parameter of its own, random_state="):
+    with pytest.raises(sarb.ConfigError, match="'seed' is a parameter; pass random_state= instead"):
         classifier(options={"seed": 1}).fit(files, labels)
 
 
@@ -150,7 +153,9 @@ def test_settings_reach_the_training(files, labels, tmp_path):
 
 
 def test_results(fitted, files):
-    logits, p, y = fitted.decision_function(files), fitted.predict_proba(files), fitted.predict(files)
+    logits = fitted.decision_function(files)
+    p = fitted.predict_proba(files)
+    y = fitted.predict(files)
     assert fitted.classes_.tolist() == ["red", "green", "blue"] and fitted.calibration_ is None
     np.testing.assert_array_equal(logits, sarb.predict(fitted.model_, files).logits)
     np.testing.assert_allclose(p, 1 / (1 + np.exp(-logits.astype(float))))
@@ -193,7 +198,7 @@ def test_calibrated_by_images_held_out(files, arrays, labels, tmp_path):
     np.testing.assert_array_equal(
         clone(made).set_params(out=None).fit(arrays, labels).predict_proba(files), p
     )
-    with pytest.warns(UserWarning, match="the 1 images held out have no known labels of both kinds"):
+    with pytest.warns(UserWarning, match="the 1 held-out images do not have both"):
         assert classifier(valid=0.05).fit(files, np.ones_like(labels)).calibration_ is None
 
 

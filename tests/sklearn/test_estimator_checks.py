@@ -19,9 +19,7 @@ def drawn(X):
 
 
 class OnTables(sarb.SarbClassifier):
-    """The checks of scikit-learn pass tables of numbers and run on nothing else: here each row is a
-    picture.
-    """
+    """Accepts the tables of numbers that scikit-learn's checks pass; each row becomes an image."""
 
     def fit(self, X, y):
         return super().fit(drawn(X), y)
@@ -37,30 +35,32 @@ class OnTables(sarb.SarbClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.one_d_array = True, False
+        tags.input_tags.two_d_array = True
+        tags.input_tags.one_d_array = False
         return tags
 
 
-FEATURES = "pictures have no number of features, and need not be of one size"
+FEATURES = "images have no number of features, and their sizes may differ"
 ONE_CLASS = "y is one class per sample; here y is (N, C), each column present, absent or unknown"
+REFUSED = "refused with another message"
 EXCEPTIONS = {
     "check_n_features_in": FEATURES,
     "check_n_features_in_after_fitting": FEATURES,
     "check_fit2d_1feature": f"{FEATURES}; {ONE_CLASS}",
-    "check_fit2d_predict1d": "asks for words on reshaping a table; a vector of numbers is refused, in other words",
-    "check_complex_data": "asks for words on complex numbers; pixels that are not uint8 are refused, in other words",
-    "check_estimators_empty_data_messages": "asks for words on features; an empty X is refused, in other words",
+    "check_fit2d_predict1d": f"expects a message on reshaping; a vector is {REFUSED}",
+    "check_complex_data": f"expects a message on complex numbers; pixels that are not uint8 are {REFUSED}",
+    "check_estimators_empty_data_messages": f"expects a message on features; an empty X is {REFUSED}",
     "check_estimators_nan_inf": "pixels are uint8, which has no NaN",
-    "check_supervised_y_no_nan": "NaN in y is an unknown label, which is what this is for",
+    "check_supervised_y_no_nan": "NaN in y is an unknown label",
     "check_estimators_dtypes": ONE_CLASS,
     "check_classifier_data_not_an_array": ONE_CLASS,
-    "check_classifier_not_supporting_multiclass": f"{ONE_CLASS}; refused, in other words",
+    "check_classifier_not_supporting_multiclass": f"{ONE_CLASS}; {REFUSED}",
     "check_classifiers_classes": ONE_CLASS,
     "check_classifiers_one_label": ONE_CLASS,
     "check_classifiers_train": ONE_CLASS,
-    "check_classifiers_regression_target": f"{ONE_CLASS}; refused, in other words",
+    "check_classifiers_regression_target": f"{ONE_CLASS}; {REFUSED}",
     "check_decision_proba_consistency": ONE_CLASS,
-    "check_classifier_multioutput": "takes classes_ for the two values of a label; here they are names of categories",
+    "check_classifier_multioutput": "expects two values in classes_; here they are category names",
 }
 
 

@@ -15,7 +15,8 @@ class Frame:
     """What the estimator uses of a pandas DataFrame, which the tests do not need."""
 
     def __init__(self, columns, values):
-        self.columns, self.values = columns, np.array(values, dtype=object)
+        self.columns = columns
+        self.values = np.array(values, dtype=object)
 
     def __array__(self, dtype=None, copy=None):
         return self.values
@@ -23,7 +24,8 @@ class Frame:
 
 def test_memory_dataset():
     random = np.random.RandomState(0)
-    arrays, labels = random.randint(0, 256, (24, 8, 8, 3)).astype(np.uint8), random.randint(-1, 2, (24, 3))
+    arrays = random.randint(0, 256, (24, 8, 8, 3)).astype(np.uint8)
+    labels = random.randint(-1, 2, (24, 3))
     whole = labelled(arrays, labels, "signed", None)
     assert isinstance(whole, MemoryDataset)
     part = whole.take([3, 1])
@@ -44,14 +46,14 @@ def test_memory_dataset():
 
 
 WRONG_X = {
-    "one path": ("a.jpg", "got str; a single picture goes into a list"),
-    "one image": (Image.new("RGB", (4, 4)), "got Image; a single picture goes into a list"),
+    "one path": ("a.jpg", "got str; put a single image into a list"),
+    "one image": (Image.new("RGB", (4, 4)), "got Image; put a single image into a list"),
     "one array": (np.zeros((4, 4, 3), np.uint8), r"shape \(4, 4, 3\); expected N paths"),
-    "nothing": ([], "0 pictures"),
+    "nothing": ([], "0 images"),
     "numbers": ([1.5], r"X\[0\] is float; expected a path, a Pillow image or an array"),
     "bytes": (["a.jpg", b"b.jpg"], r"X\[1\] is bytes"),
-    "table": (np.zeros((5, 4)), r"shape \(5, 4\); expected N paths, shape \(N,\), or N pictures"),
-    "floats": (np.zeros((5, 4, 4, 3)), r"X\[0\] has pixels of float64, which have no agreed range.*255"),
+    "table": (np.zeros((5, 4)), r"shape \(5, 4\); expected N paths, shape \(N,\), or N images"),
+    "floats": (np.zeros((5, 4, 4, 3)), r"X\[0\] has float64 pixels, which have no standard range.*255"),
     "sparse": (scipy.sparse.csr_array(np.eye(3)), "a sparse csr_array"),
 }
 

@@ -1,4 +1,4 @@
-"""``sarb data``: check, describe and convert a data source; none of them changes it."""
+"""``sarb data``: check, describe and convert a data source without changing it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def check(
     source: Source,
     option: Options = None,
     images: Images = True,
-    limit: Annotated[int, typer.Option(help="Findings of a kind to show; all are counted.", min=1)] = 20,
+    limit: Annotated[int, typer.Option(help="Findings to show per kind; all are counted.", min=1)] = 20,
     as_json: Json = False,
 ) -> None:
-    """Find everything that is wrong with a data source; exit code 2 if training on it would be wrong."""
+    """Find all problems of a data source; the exit code is 2 if it cannot be used for training."""
     from sarb.data.check.source import check as check_source
 
     checked = check_source(source, open_images=images, limit=limit, progress=True, **pairs(option))
@@ -51,20 +51,21 @@ def check(
 def stats(
     source: Source,
     option: Options = None,
-    html: Annotated[Path | None, typer.Option(help="Page to write, with plots and sample images.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with plots and sample images.")] = None,
     images: Images = True,
-    samples: Annotated[int, typer.Option(help="Images on the sample sheet.", min=0)] = 24,
-    seed: Annotated[int, typer.Option(help="Of the samples.")] = 0,
+    samples: Annotated[int, typer.Option(help="Number of sample images.", min=0)] = 24,
+    seed: Annotated[int, typer.Option(help="Seed for choosing the samples.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Count labels: per category, per image, together; as a table, JSON or a page with plots and samples."""
+    """Count labels per category, image and pair; print a table or JSON, or write a page with plots."""
     from sarb.data import load
-    from sarb.data.check.stats import stats as describe
+    from sarb.data.check.stats import stats as count_labels
+    from sarb.workflows.statistics import save_stats
 
-    found = describe(load(source, **pairs(option)))
-    typer.echo(found.to_json().rstrip() if as_json else str(found))
+    statistics = count_labels(load(source, **pairs(option)))
+    typer.echo(statistics.to_json().rstrip() if as_json else str(statistics))
     if html is not None:
-        found.save(html, samples=samples, seed=seed, images=images)
+        save_stats(statistics, html, samples=samples, seed=seed, images=images)
         typer.echo(f"page: {html}", err=True)
 
 
@@ -79,14 +80,14 @@ def convert(
     out: Annotated[Path, typer.Option(help="File to write.", metavar="FILE")],
     option: Options = None,
     to: Annotated[
-        str | None, typer.Option(help="Format.", show_default="by the suffix of FILE", metavar="FORMAT")
+        str | None, typer.Option(help="Format.", show_default="suffix of FILE", metavar="FORMAT")
     ] = None,
     encoding: Annotated[
-        str | None, typer.Option(help="How to spell labels.", show_default="as the source does")
+        str | None, typer.Option(help="Encoding of the labels.", show_default="same as the source")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
 ) -> None:
-    """Write the labels of a source in a table format; says how to read the result."""
+    """Write the labels of a source as a table, and print the command that reads it."""
     from sarb.data.writers.write import convert as convert_source
 
     command = convert_source(source, out, to, encoding, overwrite=overwrite, options=pairs(option))

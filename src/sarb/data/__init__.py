@@ -1,17 +1,18 @@
-"""From files on disk to :class:`Data`: every source of images and labels is read here.
+"""From files on disk to :class:`Data`: all reading of images and labels happens here.
 
-loading       ``load``: which reader for which source, options from text
-detect        which reader a path needs
-dataset       ``Dataset`` (labels, and where the images are) and ``Data`` (train, test, valid)
-assemble      the end of every reader: repeated images, image folders, splits
-images        decode and orient; crop, resize, normalise (Pillow and NumPy only)
-transforms    random crops and flips for training
-words         word vectors of category names
+loading       ``load``: choose the reader for a source, convert its options
+detect        find the reader for a path
+dataset       ``Dataset`` (labels and image paths) and ``Data`` (train, test, valid)
+assemble      the last step of every reader: duplicate images, image folders, splits
+images        find image files; decoding and transforms in one import
+decoding      any image as upright RGB (Pillow and NumPy only)
+transforms    crop, resize, normalise; random crops and flips for training
+words         word vectors for category names
 readers/      one file per format
 parse/        CSV, JSON and XML with line numbers; cells to label codes
-check/        what is wrong with a source, and statistics of it
-writers/      labels back to files
-demo/         the drawn data set
+check/        find problems in a source; statistics
+writers/      write labels to files
+demo/         the built-in data set of drawn images
 """
 
 from sarb.data.dataset import Data, Dataset

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images and what is known about them.
+    """Images and their labels.
 
-    ``labels.paths`` are the names as the user wrote them; ``root`` is the folder they are relative to;
-    ``lines`` (N,) are their lines in the file ``source``, for messages and to write them in the same order,
-    where there are lines. Iteration yields ``(image, labels)``: a Pillow RGB image and its row (C,) of
-    -1/0/+1.
+    ``labels.paths`` are the image names as written in the source; ``root`` is the folder they are relative
+    to. ``lines`` (N,) are their line numbers in the file ``source``, if it has lines; they are used in
+    messages and to write images back in the same order. Iteration yields ``(image, labels)``: a Pillow RGB
+    image and its row (C,) of -1/0/+1.
     """
 
     labels: LabelMatrix
@@ -49,7 +49,7 @@ class Dataset:
         return len(self.labels)
 
     def __getitem__(self, index: int) -> tuple[Image, NDArray[np.int8]]:
-        from sarb.data.images import decode
+        from sarb.data.decoding import decode  # keeps Pillow out of `load`
 
         return decode(self.root / self.labels.paths[index]), self.labels.values[index]
 
@@ -57,22 +57,20 @@ class Dataset:
         return (self[index] for index in range(len(self)))
 
     def hide(self, known: float, seed: int = 0) -> Dataset:
-        """Make labels unknown, see :meth:`LabelMatrix.hide`."""
+        """Make labels unknown at random, see :meth:`LabelMatrix.hide`."""
         return replace(self, labels=self.labels.hide(known, seed))
 
     def take(self, index: ArrayLike) -> Dataset:
-        """Return the images ``index`` (integers or a mask)."""
+        """Select images by ``index`` (integers or a mask)."""
         lines = None if self.lines is None else self.lines[chosen_rows(len(self), index)]
         return replace(self, labels=self.labels.take(index), lines=lines)
 
     def line(self, row: int) -> int | None:
-        """Return the line of an image in ``source``, if it has one."""
+        """Return the line number of an image in ``source``, or None."""
         return None if self.lines is None else int(self.lines[row])
 
     def split(self, fraction: float, seed: int = 0) -> tuple[Dataset, Dataset]:
-        """Split off a seeded random ``fraction`` of the images; return (rest, part). Labels stay as they
-        are.
-        """
+        """Split off a seeded random ``fraction`` of the images; return (rest, part)."""
         check_share("fraction", fraction)
         order = np.random.RandomState(seed).permutation(len(self))
         count = round(fraction * len(self))
@@ -85,14 +83,14 @@ class Dataset:
             try:
                 stat = path.stat()
                 digest.update(f"{path.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
-            except OSError as error:  # a file that is not there is a state of the data too
+            except OSError as error:  # a missing file changes the fingerprint too
                 digest.update(f"{path}\0{error.errno}\n".encode())
         return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Data:
-    """A data source: training and test images, an optional validation split, and where it came from."""
+    """A data source: training and test images, an optional validation split, and notes on its origin."""
 
     train: Dataset
     test: Dataset
@@ -107,11 +105,11 @@ class Data:
 
     @property
     def splits(self) -> dict[str, Dataset]:
-        """The splits that have images, by name: train, valid, test."""
+        """The non-empty splits by name, in the order train, valid, test."""
         splits = {"train": self.train, "valid": self.valid, "test": self.test}
         return {name: dataset for name, dataset in splits.items() if dataset is not None and len(dataset)}
 
     def hide(self, known: float, seed: int = 0) -> Data:
-        """Hide training (and validation) labels; test labels stay."""
+        """Hide training and validation labels at random; test labels stay."""
         valid = self.valid.hide(known, seed + 1) if self.valid is not None else None
         return replace(self, train=self.train.hide(known, seed), valid=valid)

@@ -1,6 +1,4 @@
-"""Which reader a path needs: told by its official files, its suffix or its header, only where exactly one
-fits.
-"""
+"""Find the reader for a path by its official files, suffix or header, if exactly one fits."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from pathlib import Path
 from sarb.errors import DataError, did_you_mean, unknown_name
 from sarb.files import near_path
 
-#: file that marks a folder -> its reader
+#: file that identifies a folder -> its reader
 LAYOUTS: dict[str, str] = {
     "ImageSets/Main": "voc",
     "VOC2007/ImageSets/Main": "voc",
@@ -44,20 +42,23 @@ LAYOUTS: dict[str, str] = {
     "training/metadata.parquet": "folder",
 }
 SUFFIXES = {".parquet": "table", ".jsonl": "table", ".npy": "npy", ".xml": "cvat"}
-#: columns that mark a CSV -> its reader; all of them must be in the header
+#: columns that identify a CSV file -> its reader; all of them must be in the header
 HEADERS: dict[frozenset[str], str] = {
     frozenset({"ImageID", "Source", "LabelName", "Confidence"}): "open_images",
     frozenset({"Path", "Frontal/Lateral", "AP/PA", "No Finding"}): "chexpert",
     frozenset({"fname", "labels"}): "list",
 }
+#: suffixes of the files that an error message may suggest
+TABLES = ("csv", "parquet", "jsonl", "json", "xml")
+#: how many bytes of a file are read to identify it
 HEAD = 1 << 16
 
 
 def detect(text: str, names: Collection[str]) -> tuple[str, str]:
-    """Return (reader name, place) for a path without a scheme.
+    """Return (reader name, path) for a path without a scheme.
 
     Raises:
-        DataError: there is no such path, or it cannot be told what it is.
+        DataError: the path does not exist, or no reader or more than one fits.
     """
     path = Path(text).expanduser()
     if path.is_dir():
@@ -78,22 +79,23 @@ def _file(path: Path, names: Collection[str]) -> str:
         return SUFFIXES[suffix]
     if suffix in (".csv", ".tsv"):
         return _csv(path)
-    found = _json(path) if suffix == ".json" else None
-    if found:
-        return found
+    reader = _json(path) if suffix == ".json" else None
+    if reader is not None:
+        return reader
     raise DataError(
-        f"{path}: cannot tell what this file is; name its reader, such as table:{path}. Sources: {_sources(names)}"
+        f"{path}: cannot tell what this file is; name its reader, such as table:{path}. "
+        f"Sources: {_sources(names)}"
     )
 
 
 def _csv(path: Path) -> str:
-    """Tell by the header; a table unless it is plainly something else."""
+    """Choose by the header; a table unless the header matches another format."""
     first = _head(path).lstrip("\ufeff").split("\n")[0].rstrip("\r")
     columns = {name.strip().strip('"') for name in re.split(r"[,\t;]", first)}
-    for marks, name in HEADERS.items():
+    for marks, reader in HEADERS.items():
         if marks <= columns:
-            return name
-    # nothing but the names, the labels and a split: a list, however the names' column is called
+            return reader
+    # only names, labels and perhaps a split: a list, even though its first column is not called fname
     return "list" if len(columns) < 4 and "labels" in columns and "file_name" in columns else "table"
 
 
@@ -115,19 +117,16 @@ def _head(path: Path) -> str:
 
 
 def _folder(path: Path, names: Collection[str]) -> str:
-    found = sorted({name for mark, name in LAYOUTS.items() if (path / mark).exists()})
-    if not found and (path / "train.csv").is_file() and _csv(path / "train.csv") == "chexpert":
+    readers = sorted({reader for mark, reader in LAYOUTS.items() if (path / mark).exists()})
+    if not readers and (path / "train.csv").is_file() and _csv(path / "train.csv") == "chexpert":
         return "chexpert"
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise DataError(
-            f"{path}: could be {' or '.join(found)}; say which: " + " or ".join(f"{n}:{path}" for n in found)
-        )
-    tables = sorted(
-        file for suffix in ("csv", "parquet", "jsonl", "json", "xml") for file in path.glob(f"*.{suffix}")
-    )
-    hint = f" It holds {tables[0].name}: give {tables[0]}." if tables else ""
+    if len(readers) == 1:
+        return readers[0]
+    if readers:
+        choices = " or ".join(f"{reader}:{path}" for reader in readers)
+        raise DataError(f"{path}: could be {' or '.join(readers)}; say which: {choices}")
+    tables = sorted(file for suffix in TABLES for file in path.glob(f"*.{suffix}"))
+    hint = f" It contains {tables[0].name}: try {tables[0]}." if tables else ""
     raise DataError(f"{path}: not a known layout.{hint} Sources: {_sources(names)}")
 
 

@@ -1,23 +1,16 @@
-"""Image input with Pillow and NumPy alone: find, decode, orient. Training and serving share it, and its
-transforms.
+"""Image files in one import: find them, decode them, transform them into network input.
+
+``decode`` is in :mod:`sarb.data.decoding`, the transforms are in :mod:`sarb.data.transforms`. Training and
+serving share both.
 """
 
 from __future__ import annotations
 
-import io
 import os
-import struct
-import threading
-import warnings
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image, ImageFile, TiffImagePlugin, WebPImagePlugin  # noqa: F401
-
+from sarb.data.decoding import FORMATS, MAX_PIXELS, Source, decode
 from sarb.data.transforms import (
     IMAGENET_MEAN,
     IMAGENET_STD,
@@ -44,227 +37,24 @@ __all__ = [
     "find_images",
 ]
 
-Image.preinit()  # registers JPEG, PNG, BMP, GIF and PPM, as the import does TIFF and WebP
-#: the only decoders that are tried, others can run programs or read other files (PostScript …); the JPEG one
-#: opens MPO
-FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "WEBP", "TIFF")
+#: suffixes of the files that :func:`find_images` collects
 SUFFIXES = (
-    ".jpg",
-    ".jpeg",
-    ".jpe",
-    ".mpo",
-    ".png",
-    ".webp",
-    ".tif",
-    ".tiff",
-    ".bmp",
-    ".gif",
-    ".ppm",
-    ".pgm",
-    ".pbm",
-    ".pnm",
+    *(".jpg", ".jpeg", ".jpe", ".mpo"),
+    *(".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"),
+    *(".ppm", ".pgm", ".pbm", ".pnm"),
 )
-
-#: above this share of unreadable images a run stops
+#: a run stops when more than this share of its images cannot be read
 MOST_UNREADABLE = 0.01
-#: a larger image is refused before a pixel is decoded: 0.7 GB in memory, and where Pillow itself refuses
-MAX_PIXELS = 178_956_970
-
-Source = str | Path | bytes | BinaryIO | Image.Image | NDArray[Any]
-
-# tags of TIFF and EXIF
-_BITS_PER_SAMPLE = 258
-_PHOTOMETRIC = 262
-_ORIENTATION = 274
-_TURN = Image.Transpose
-_UPRIGHT = {2: _TURN.FLIP_LEFT_RIGHT, 3: _TURN.ROTATE_180, 4: _TURN.FLIP_TOP_BOTTOM, 5: _TURN.TRANSPOSE}
-_UPRIGHT |= {6: _TURN.ROTATE_270, 7: _TURN.TRANSVERSE, 8: _TURN.ROTATE_90}
-_ONE_AT_A_TIME = threading.Lock()
-
-
-def decode(source: Source, draft: int | None = None) -> Image.Image:
-    """Return any image as upright 8-bit RGB.
-
-    EXIF orientation is applied; transparency is laid on white; 16 bits are scaled to 8; of an animation the
-    first frame counts; docs/images.md has every rule. An array is (H, W), (H, W, 1), (H, W, 3) or (H, W, 4),
-    uint8, uint16 or bool.
-
-    Args:
-        source: path, encoded bytes, binary file, Pillow image or array.
-        draft: a JPEG may be decoded at 1/2, 1/4 or 1/8, as long as no side falls below this size and both
-            divide evenly, so that the small picture shows exactly what the large one does; faster, not
-            identical.
-
-    Raises:
-        ImageError: one line with the file and the reason.
-    """
-    name = _name(source)
-    try:
-        image = _open(source, draft)
-        return _upright(_to_rgb(image), image.getexif)
-    except ImageError as error:
-        raise ImageError(f"{name}: {error}") from None
-    except Exception as error:  # decoders fail in many ways on broken files; all mean the same to the user
-        raise ImageError(f"{name}: {_reason(error)}") from error
-
-
-def _name(source: Source) -> str:
-    if isinstance(source, str | Path):
-        return str(source)
-    if isinstance(source, np.ndarray):
-        return f"array of shape {source.shape}"
-    kind = f"{len(source)} bytes of image data" if isinstance(source, bytes) else type(source).__name__
-    return str(getattr(source, "name", None) or getattr(source, "filename", None) or kind)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, FileNotFoundError):
-        return "no such file"
-    if isinstance(error, IsADirectoryError):
-        return "a folder, not an image file"
-    if isinstance(error, Image.DecompressionBombError):
-        return f"more than {MAX_PIXELS:,} pixels are refused"
-    if isinstance(error, MemoryError):
-        return "not enough memory to decode it"
-    if isinstance(error, OSError) and error.strerror:
-        return f"cannot be read ({error.strerror})"
-    return f"damaged image file ({' '.join(str(error).split()) or type(error).__name__})"
-
-
-def _open(source: Source, draft: int | None) -> Image.Image:
-    if isinstance(source, Image.Image):
-        _check_size(source)
-        return source
-    if isinstance(source, np.ndarray):
-        return _from_array(source)
-    if isinstance(source, str | Path):
-        with Path(source).open("rb") as file:
-            return _load(file, draft)
-    return _load(io.BytesIO(source) if isinstance(source, bytes) else source, draft)
-
-
-def _load(file: BinaryIO, draft: int | None) -> Image.Image:
-    image = _identify(file if file.seekable() else io.BytesIO(file.read()))
-    _check_size(image)
-    # Loading a TIFF warns above Pillow's first limit, half of ours. The filters belong to the whole process,
-    # all its threads included, so they are touched for such rare images only, one at a time.
-    large = image.width * image.height > (Image.MAX_IMAGE_PIXELS or MAX_PIXELS)
-    if draft is not None:
-        scale = _draft_scale(image, draft)
-        image.draft(None, (image.width // scale, image.height // scale))
-    with _ONE_AT_A_TIME if large else nullcontext(), warnings.catch_warnings() if large else nullcontext():
-        if large:
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        image.load()
-    return image
-
-
-def _draft_scale(image: Image.Image, least: int) -> int:
-    """How many times smaller a JPEG is decoded: no side below ``least``, and none that would be rounded
-    up.
-    """
-    fits = (
-        scale
-        for scale in (8, 4, 2)
-        if all(side % scale == 0 and side // scale >= least for side in image.size)
-    )
-    return next(fits, 1)
-
-
-def _identify(file: BinaryIO) -> ImageFile.ImageFile:
-    """Do what ``Image.open`` does, for our formats only and without its warning about images that we
-    accept.
-    """
-    file.seek(0)
-    prefix = file.read(16)
-    for name in FORMATS:
-        make, accept = Image.OPEN[name]
-        accepted = accept is None or accept(prefix)
-        if isinstance(accepted, str):  # this Pillow was built without the decoder
-            raise ImageError(accepted)
-        if accepted:
-            file.seek(0)
-            try:
-                return make(file, "")
-            except (SyntaxError, IndexError, KeyError, TypeError, struct.error) as error:
-                raise ImageError(f"damaged, or a kind of {name} that is not read ({error})") from error
-    raise ImageError(f"not an image ({', '.join(FORMATS)} are read)" if prefix else "the file is empty")
-
-
-def _check_size(image: Image.Image) -> None:
-    if image.width * image.height > MAX_PIXELS:
-        raise ImageError(f"{image.width} × {image.height} pixels, more than {MAX_PIXELS:,} are refused")
-
-
-def _from_array(array: NDArray[Any]) -> Image.Image:
-    if array.ndim == 3 and array.shape[2] == 1:
-        array = array[:, :, 0]
-    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)) or not array.size:
-        raise ImageError("expected (H, W), (H, W, 1), (H, W, 3) or (H, W, 4)")
-    if array.dtype == np.bool_:
-        array = array * np.uint8(255)
-    if array.dtype == np.uint16:
-        array = _eight_bit(array)
-    if array.dtype != np.uint8:
-        raise ImageError(f"expected uint8, uint16 or bool, got {array.dtype}")
-    return Image.fromarray(np.ascontiguousarray(array))
-
-
-def _eight_bit(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """Scale 0..65535 to 0..255, rounding."""
-    return ((array.astype(np.uint32) + 128) // 257).astype(np.uint8)
-
-
-def _upright(image: Image.Image, exif: Callable[[], Image.Exif]) -> Image.Image:
-    try:
-        orientation = exif().get(_ORIENTATION, 1)
-    except Exception:  # damaged EXIF data is no reason to refuse the picture
-        return image
-    if orientation in _UPRIGHT:
-        image = image.transpose(_UPRIGHT[orientation])
-        image.info = {}  # or whoever decodes the result would turn it again
-    return image
-
-
-def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I"):
-        return Image.fromarray(_eight_bit(_sixteen_bit(image))).convert("RGB")
-    if image.mode == "F":
-        raise ImageError("floating-point pixels have no agreed range; convert it to 8 or 16 bits")
-    image = image.convert("LA") if image.mode == "La" else image  # Pillow converts La to nothing else
-    key = image.info.get("transparency")
-    # Pillow cuts a colour of 16 bits to 8, but not the transparent colour: it would mark the wrong pixels
-    deep = isinstance(key, tuple) and max(key) > 255
-    if deep or not image.has_transparency_data:
-        return image if image.mode == "RGB" else image.convert("RGB")
-    layer = image.convert("RGBA")
-    return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
-
-
-def _sixteen_bit(image: Image.Image) -> NDArray[Any]:
-    """Grey values (H, W) in 0..65535, black to white, with the transparent one, if any, white."""
-    array = np.asarray(image)
-    if array.min() < 0 or array.max() > 65535:
-        raise ImageError(
-            f"pixels from {array.min()} to {array.max()} do not fit 16 bits; convert it to 8 or 16 bits"
-        )
-    if "transparency" in image.info:
-        array = np.where(array == image.info["transparency"], 65535, array)
-    tags = getattr(image, "tag_v2", {})  # of a TIFF
-    if tags.get(_BITS_PER_SAMPLE) == (12,):
-        array = array * 16 + array // 256
-    return 65535 - array if tags.get(_PHOTOMETRIC) == 0 else array  # 0: white is zero
 
 
 def find_images(paths: Iterable[str | Path]) -> list[Path]:
-    """Expand folders to the image files in them, recursively and sorted, by suffix; hidden files are left
-    out.
+    """Replace each folder by the image files in it, recursively and sorted; skip hidden files.
 
-    Files are kept as given, existing or not (:func:`decode` says what is wrong with one); repeats are
-    dropped.
+    Paths of files are kept as they are, even if the file does not exist (:func:`decode` reports that).
+    Duplicates are dropped.
 
     Raises:
-        ImageError: a folder without any image.
+        ImageError: a folder has no images.
     """
     found: dict[Path, None] = {}
     for path in map(Path, paths):
@@ -275,7 +65,7 @@ def find_images(paths: Iterable[str | Path]) -> list[Path]:
             Path(folder, file) for folder, _, files in os.walk(path) for file in files if _is_image(file)
         )
         if not inside:
-            raise ImageError(f"{path}: no image in this folder (looked for {', '.join(SUFFIXES)})")
+            raise ImageError(f"{path}: no images in this folder (looked for {', '.join(SUFFIXES)})")
         found.update(dict.fromkeys(inside))
     return list(found)
 

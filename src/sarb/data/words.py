@@ -1,4 +1,4 @@
-"""Category semantics: vectors of category names from a file in GloVe text format."""
+"""Word vectors for category names, from a file in GloVe text format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sarb.errors import DataError
 
-#: VOC writes these in one word, word lists do not
+#: names that VOC writes as one word and GloVe as two
 COMPOUNDS = {"diningtable": "dining table", "pottedplant": "potted plant", "tvmonitor": "tv monitor"}
 
 
@@ -20,20 +20,20 @@ def word_vectors(
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Look up the vector of each category name.
 
-    A name is looked up whole, spaces written as ``_``, as spelled and then in lower case; else it is the
-    mean over those of its lower-case words (split at space, underscore, hyphen) that the file has. The file
-    is read once, line by line, and may have a word2vec header ``count dim`` and tokens with spaces; of equal
-    tokens the first counts.
+    The whole name is looked up first, with ``_`` for spaces, as written and then in lower case. If the file
+    has neither, the result is the mean vector of those lower-case words of the name (split at spaces,
+    underscores and hyphens) that the file has. The file is read once, line by line. It may start with a
+    word2vec header ``count dim`` and contain tokens with spaces; if a token appears twice, the first wins.
 
     Args:
-        path: lines ``token number number …``.
+        path: file of lines ``token number number …``.
         categories: C names.
 
     Returns:
-        vectors (C, W), zero where nothing was found, and a mask (C,) of the names that were.
+        vectors (C, W), zero where nothing was found, and a mask (C,) of the names that were found.
 
     Raises:
-        DataError: no such file, or a malformed line, with its number.
+        DataError: the file is missing or a line is malformed; the message has the line number.
     """
     path = Path(path)
     whole = [(_underscored(name), _underscored(name).lower()) for name in categories]
@@ -41,14 +41,14 @@ def word_vectors(
     wanted = {token.encode() for tokens in (*whole, *words) for token in tokens}
     vectors, width = _collect(path, wanted)
     table = np.zeros((len(categories), width), np.float32)
-    found = np.zeros(len(categories), np.bool_)
+    has_vector = np.zeros(len(categories), np.bool_)
     for row in range(len(categories)):
         hits = [vectors[token.encode()] for token in whole[row] if token.encode() in vectors][:1]
         hits = hits or [vectors[token.encode()] for token in words[row] if token.encode() in vectors]
         if hits:
             table[row] = np.mean(hits, axis=0)
-            found[row] = True
-    return table, found
+            has_vector[row] = True
+    return table, has_vector
 
 
 def _underscored(name: str) -> str:
@@ -72,29 +72,31 @@ def _collect(path: Path, wanted: set[bytes]) -> tuple[dict[bytes, NDArray[np.flo
                 width = int(fields[1])
                 continue
         if line.count(b" ") < width or not width:
-            raise DataError(
-                f"{path}, line {number}: {line.count(b' ')} numbers after the word, expected {width or 'some'}"
-            )
-        # only lines that can matter are split: a full GloVe file has two million
+            raise _wrong_width(path, number, line, width)
+        # split only the lines that can match: a full GloVe file has two million
         if line.split(b" ", 1)[0] in wanted:
             token, *numbers = line.rsplit(b" ", width)
             if token in wanted and token not in vectors:
                 vectors[token] = _parse(path, number, numbers)
             elif token not in wanted and all(_is_fraction(field) for field in token.split(b" ")[1:]):
-                raise DataError(
-                    f"{path}, line {number}: {line.count(b' ')} numbers after the word, expected {width}"
-                )
+                raise _wrong_width(path, number, line, width)
     if not width:
         raise DataError(f"{path}: the file is empty; expected lines 'word number number …'")
     return vectors, width
 
 
+def _wrong_width(path: Path, number: int, line: bytes, width: int) -> DataError:
+    count = line.count(b" ")
+    expected = width or "at least 1"
+    return DataError(f"{path}, line {number}: {count} numbers after the word, expected {expected}")
+
+
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) as bytes: tokens may hold any character, only the plain space separates."""
+    """Yield (number, line) as bytes: tokens may contain any character, and only a plain space separates."""
     try:
         with path.open("rb") as file:
             if file.read(4) == b"PK\x03\x04":
-                raise DataError(f"{path}: a zip archive; unpack it and give the .txt file")
+                raise DataError(f"{path}: this is a zip archive; unpack it and pass the .txt file")
             file.seek(0)
             for number, line in enumerate(file, 1):
                 if stripped := line.rstrip(b" \r\n"):
@@ -109,10 +111,10 @@ def _parse(path: Path, number: int, fields: Sequence[bytes]) -> NDArray[np.float
     except ValueError as error:
         raise DataError(f"{path}, line {number}: {error}") from None
     if not np.isfinite(vector).all():
-        raise DataError(f"{path}, line {number}: a number is not finite")
+        raise DataError(f"{path}, line {number}: expected finite numbers, got nan or inf")
     return vector
 
 
 def _is_fraction(field: bytes) -> bool:
-    """Tell a number of a vector (``-0.25``) from a word or a count inside a token (``top 10``)."""
+    """Return whether a field is a vector entry (``-0.25``) and not part of a token (``top 10``)."""
     return re.fullmatch(rb"[-+]?\d*\.\d+(e[-+]?\d+)?", field) is not None

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sarb.data.check.stats import BINS, SplitStats, Stats
 from sarb.report.report import count, number
 from sarb.report.style import short
+
+if TYPE_CHECKING:
+    from sarb.data.check.stats import SplitStats, Stats
 
 #: characters of a line of text
 WIDE = 80
 #: a longer list of categories is shown as its two ends
 PRINTED = 24
-#: what the bins of an image's known share are called
-SHARES = [f"{10 * bin}–{10 * bin + 10} %" for bin in range(BINS)]
+#: names of the bins of an image's known share
+SHARES = [f"{start}–{start + 10} %" for start in range(0, 100, 10)]
 
 
 def render(stats: Stats) -> str:

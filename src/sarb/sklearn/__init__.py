@@ -1,5 +1,5 @@
-"""scikit-learn's interface.
+"""scikit-learn interface.
 
 estimator     ``SarbClassifier``
-inputs        X and y as scikit-learn's users have them
+inputs        convert X and y to a data set
 """

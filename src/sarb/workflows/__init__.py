@@ -6,5 +6,6 @@ prediction    ``sarb predict``
 calibration   ``sarb calibrate``
 completion    ``sarb complete`` and ``sarb suggest``
 listing       ``sarb list``
+statistics    ``sarb data stats``
 labelled      what they share: the data of a run, scores beside labels
 """

@@ -83,7 +83,8 @@ def Problems_with_one_error():  # noqa: N802
 
 
 def test_merging_keeps_the_counts():
-    first, second = Findings(limit=2), Findings(limit=5)
+    first = Findings(limit=2)
+    second = Findings(limit=5)
     for number in range(4):
         second.add(Finding("error", "k", str(number)), times=2)
     first.merge(second)

@@ -37,7 +37,7 @@ def test_nothing_is_wrong(source):
     assert checked.ok and checked.opened == 4 and not checked.findings.shown
     head, summary, command = str(checked).split("\n\n")
     assert head.endswith("labels.csv: 4 images (train 2, test 2), 2 categories, 100.0 % of the labels known")
-    assert summary == "nothing found: ready to train"
+    assert summary == "no problems found: ready to train"
     assert command == f"next: sarb train --data {checked.source} -o encoding=binary"
     content = json.loads(checked.to_json())
     assert (content["ok"], content["images"], content["categories"]) == (
@@ -68,7 +68,7 @@ def test_everything_at_once(source):
     }
     text = str(checked)
     assert "error bad-value (2)\n" in text and "which differs in case" in text
-    assert text.endswith("training would be wrong or impossible; mend the errors first")
+    assert text.endswith("training would be wrong or impossible; fix the errors first")
     content = json.loads(checked.to_json())
     assert content["counts"]["error"] == 8 and content["findings"][0]["column"] == "split"
 

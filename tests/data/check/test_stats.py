@@ -14,6 +14,7 @@ from sarb.data.check.stats import stats
 from sarb.data.dataset import Data, Dataset
 from sarb.errors import DataError
 from sarb.labels import LabelMatrix
+from sarb.workflows.statistics import save_stats
 
 CATEGORIES = ["cat", "dog", "car", "kite"]
 TRAIN = [[1, 1, -1, 0], [1, 0, -1, 0], [1, 1, 1, 0], [0, 0, 0, 0], [-1, 1, -1, 0]]
@@ -118,6 +119,7 @@ def test_only_frequent_categories_are_paired(monkeypatch):
 def test_json_holds_everything(found, tmp_path):
     stored = json.loads(found.save(tmp_path / "new" / "stats.json").read_text(encoding="utf-8"))
     assert stored == json.loads(found.to_json())
+    assert save_stats(found, tmp_path / "s.json").read_text(encoding="utf-8") == found.to_json()
     train = stored["splits"]["train"]
     assert train["known_positives_per_image"] == {
         "mean": 1.4,
@@ -190,13 +192,15 @@ def test_without_training_images_the_next_split_is_looked_at():
 
 def test_splits_with_other_categories_are_refused():
     data = Data(Dataset(LabelMatrix([[1]], ["cat"])), Dataset(LabelMatrix([[1]], ["dog"])), name="odd")
-    with pytest.raises(DataError, match="odd: the splits train and test do not have the same categories"):
+    with pytest.raises(DataError, match="odd: the splits train and test have different categories"):
         stats(data)
 
 
 def test_another_suffix_is_refused(found, tmp_path):
     with pytest.raises(DataError, match=r"written as \.html or \.json"):
-        found.save(tmp_path / "stats.txt")
+        save_stats(found, tmp_path / "stats.txt")
+    with pytest.raises(DataError, match=r"saved as \.json"):
+        found.save(tmp_path / "stats.html")
     assert not list(tmp_path.iterdir())
 
 

@@ -82,14 +82,17 @@ def test_same_seed_same_bytes_with_one_and_two_processes(tmp_path: Path, monkeyp
 
 
 def test_another_seed_gives_other_pictures():
-    first, second = small(), small(seed=1)
+    first = small()
+    second = small(seed=1)
     assert first.train.root != second.train.root
-    a, b = digests(first.train.root), digests(second.train.root)
+    a = digests(first.train.root)
+    b = digests(second.train.root)
     assert a.keys() == b.keys() and all(a[name] != b[name] for name in a)
 
 
 def test_test_pictures_do_not_depend_on_the_number_of_training_pictures():
-    first, second = small(), small(train=12)
+    first = small()
+    second = small(train=12)
     for one, other in zip(first.test.paths, second.test.paths, strict=True):
         assert one.read_bytes() == other.read_bytes()
     train = {path.read_bytes() for path in second.train.paths}
@@ -118,7 +121,7 @@ def test_wrong_settings_are_reported_all_at_once(cache: Path):
 
 def test_second_call_does_not_draw_again(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     first = small()
-    assert "16 pictures" in capsys.readouterr().err
+    assert "16 images" in capsys.readouterr().err
     monkeypatch.setattr(demo, "draw_scene", lambda *_: pytest.fail("drawn again"))
     second = small()
     assert second.train.labels == first.train.labels and second.test.labels == first.test.labels
@@ -233,9 +236,11 @@ def test_visible_shares_equal_a_slow_loop_over_pixels():
             for x in range(item.patch.width):
                 own = item.patch.getpixel((x, y))[3] / 255
                 total += own
-                column, row = x + item.left, y + item.top
+                column = x + item.left
+                row = y + item.top
                 for above in placed[position + 1 :]:
-                    u, v = column - above.left, row - above.top
+                    u = column - above.left
+                    v = row - above.top
                     if 0 <= u < above.patch.width and 0 <= v < above.patch.height:
                         own *= 1 - above.patch.getpixel((u, v))[3] / 255
                 seen += own if 0 <= column < 20 and 0 <= row < 20 else 0

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tests.data.fixtures import write_image
 from tests.data.formats import Example
@@ -47,60 +48,62 @@ def file_name(split: str, image: int) -> str:
 
 def write(path: Path, split: str, shown: dict[int, list[int]]) -> None:
     content = {
-        "info": {
-            "description": "COCO 2014 Dataset",
-            "url": "http://cocodataset.org",
-            "version": "1.0",
-            "year": 2014,
-            "contributor": "COCO Consortium",
-            "date_created": "2017/09/01",
-        },
-        "images": [
-            {
-                "license": 5,
-                "file_name": file_name(split, image),
-                "height": 8,
-                "width": 8,
-                "id": image,
-                "coco_url": f"http://images.cocodataset.org/{split}/{file_name(split, image)}",
-                "date_captured": "2013-11-14 16:28:13",
-                "flickr_url": "http://farm4.staticflickr.com/3153/x_z.jpg",
-            }
-            for image in shown
-        ],
+        "info": INFO,
+        "images": [image_entry(split, image) for image in shown],
         "licenses": [
             {"url": "http://creativecommons.org/licenses/by-nc-sa/2.0/", "id": 1, "name": "Attribution"}
         ],
         "annotations": [
-            {
-                "segmentation": {"counts": [10, 20, 34], "size": [8, 8]}
-                if crowd
-                else [[1.5, 1.0, 7.0, 1.0, 7.0, 7.0]],
-                "area": 18.5,
-                "iscrowd": crowd,
-                "image_id": image,
-                "bbox": [1.0, 1.0, 6.0, 6.0],
-                "category_id": category,
-                "id": 100 * image + crowd,
-            }
-            for image, categories in shown.items()
-            for crowd, category in enumerate(categories[:2])
-        ]
-        + [
-            {
-                "segmentation": [[1, 2, 3, 4, 5, 6]],
-                "area": 2.0,
-                "iscrowd": 0,
-                "image_id": image,
-                "bbox": [1, 1, 2, 2],
-                "category_id": category,
-                "id": 100 * image + 9,
-            }
-            for image, categories in shown.items()
-            for category in categories[2:]
+            *(
+                annotation(image, category, crowd)
+                for image, categories in shown.items()
+                for crowd, category in enumerate(categories[:2])
+            ),
+            *(
+                annotation(image, category, 0) | {"id": 100 * image + 9}
+                for image, categories in shown.items()
+                for category in categories[2:]
+            ),
         ],
         "categories": CATEGORIES,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     # the official file is one line; lines make places in messages visible
     path.write_text(json.dumps(content).replace('}, {"', '},\n{"'))
+
+
+INFO = {
+    "description": "COCO 2014 Dataset",
+    "url": "http://cocodataset.org",
+    "version": "1.0",
+    "year": 2014,
+    "contributor": "COCO Consortium",
+    "date_created": "2017/09/01",
+}
+
+
+def image_entry(split: str, image: int) -> dict[str, Any]:
+    return {
+        "license": 5,
+        "file_name": file_name(split, image),
+        "height": 8,
+        "width": 8,
+        "id": image,
+        "coco_url": f"http://images.cocodataset.org/{split}/{file_name(split, image)}",
+        "date_captured": "2013-11-14 16:28:13",
+        "flickr_url": "http://farm4.staticflickr.com/3153/x_z.jpg",
+    }
+
+
+def annotation(image: int, category: int, crowd: int) -> dict[str, Any]:
+    mask = {"counts": [10, 20, 34], "size": [8, 8]}
+    polygon = [[1.5, 1.0, 7.0, 1.0, 7.0, 7.0]]
+    return {
+        "segmentation": mask if crowd else polygon,
+        "area": 18.5,
+        "iscrowd": crowd,
+        "image_id": image,
+        "bbox": [1.0, 1.0, 6.0, 6.0],
+        "category_id": category,
+        "id": 100 * image + crowd,
+    }

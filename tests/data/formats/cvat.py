@@ -1,6 +1,4 @@
-"""CVAT for images 1.1, exported from a project with subsets: tags, shapes, attributes, an image without
-any.
-"""
+"""CVAT for images 1.1, exported from a project with subsets: tags, shapes, attributes, an empty image."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""Label Studio's JSON export: two Choices, a skipped task, one nobody annotated, one annotated by two who
-differ.
-"""
+"""Label Studio's JSON export: two Choices; tasks skipped, not annotated, or annotated twice differently."""
 
 import json
 from pathlib import Path

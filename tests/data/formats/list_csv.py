@@ -1,6 +1,4 @@
-"""The list of fastai's PASCAL_2007: ``fname,labels,is_valid``, labels divided by a space; a list knows no
-absent.
-"""
+"""The list of fastai's PASCAL_2007: ``fname,labels,is_valid`` with labels separated by spaces."""
 
 from pathlib import Path
 
@@ -35,8 +33,10 @@ def example(root: Path) -> Example:
                 '-o unlisted=unknown (Python: unlisted="unknown"): 6 present, 0 absent, 14 unknown',
             ],
             "label_delimiter": [
-                '-o label_delimiter=space (Python: label_delimiter="space"): 4 categories: car, chair, horse, person',
-                '-o label_delimiter=none (Python: label_delimiter="none"): 4 categories: car, chair, horse person, ',
+                '-o label_delimiter=space (Python: label_delimiter="space"): '
+                "4 categories: car, chair, horse, person",
+                '-o label_delimiter=none (Python: label_delimiter="none"): '
+                "4 categories: car, chair, horse person, ",
             ],
         },
     )

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.data.fixtures import write_image
 from tests.data.formats import Example
@@ -53,46 +53,52 @@ def example(root: Path) -> Example:
 def write(path: Path, shown: dict[int, Described]) -> None:
     content = {
         "info": {"description": "LVIS v1", "version": "1.0", "year": 2020, "date_created": "2020-06-24"},
-        "images": [
-            {
-                "date_captured": "2013-11-14 16:28:13",
-                "flickr_url": "http://farm4.staticflickr.com/3153/x_z.jpg",
-                "height": 8,
-                "width": 8,
-                "id": image,
-                "license": 1,
-                "coco_url": f"http://images.cocodataset.org/{described.folder}/{image:012d}.jpg",
-                "neg_category_ids": described.negative,
-                "not_exhaustive_category_ids": described.not_exhaustive,
-            }
-            for image, described in shown.items()
-        ],
+        "images": [image_entry(image, described) for image, described in shown.items()],
         "annotations": [
-            {
-                "area": 18.5,
-                "bbox": [1.0, 1.0, 6.0, 6.0],
-                "category_id": category,
-                "id": 10 * image + number,
-                "image_id": image,
-                "segmentation": [[1.5, 1.0, 7.0, 1.0, 7.0, 7.0]],
-            }
+            annotation(image, number, category)
             for image, described in shown.items()
             for number, category in enumerate(described.annotated)
         ],
-        "categories": [
-            {
-                "id": number,
-                "name": name,
-                "def": "a thing",
-                "frequency": "c",
-                "image_count": 1,
-                "instance_count": 1,
-                "synonyms": [name],
-                "synset": f"{name}.n.01",
-            }
-            for number, name in NAMES.items()
-        ],
+        "categories": [category_entry(number, name) for number, name in NAMES.items()],
         "licenses": [{"id": 1, "name": "Attribution", "url": "http://creativecommons.org/licenses/by/2.0/"}],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content).replace('}, {"', '},\n{"'))
+
+
+def image_entry(image: int, described: Described) -> dict[str, Any]:
+    return {
+        "date_captured": "2013-11-14 16:28:13",
+        "flickr_url": "http://farm4.staticflickr.com/3153/x_z.jpg",
+        "height": 8,
+        "width": 8,
+        "id": image,
+        "license": 1,
+        "coco_url": f"http://images.cocodataset.org/{described.folder}/{image:012d}.jpg",
+        "neg_category_ids": described.negative,
+        "not_exhaustive_category_ids": described.not_exhaustive,
+    }
+
+
+def annotation(image: int, number: int, category: int) -> dict[str, Any]:
+    return {
+        "area": 18.5,
+        "bbox": [1.0, 1.0, 6.0, 6.0],
+        "category_id": category,
+        "id": 10 * image + number,
+        "image_id": image,
+        "segmentation": [[1.5, 1.0, 7.0, 1.0, 7.0, 7.0]],
+    }
+
+
+def category_entry(number: int, name: str) -> dict[str, Any]:
+    return {
+        "id": number,
+        "name": name,
+        "def": "a thing",
+        "frequency": "c",
+        "image_count": 1,
+        "instance_count": 1,
+        "synonyms": [name],
+        "synset": f"{name}.n.01",
+    }

@@ -1,6 +1,4 @@
-"""Hugging Face ImageFolder, one ``metadata.jsonl``: names begin with the folder of the split, one column is
-ignored.
-"""
+"""Hugging Face ImageFolder with one ``metadata.jsonl``; names start with the split, one column is ignored."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""An int8 array, encoding ``signed``, with the names of rows and columns and the splits in text files beside
-it.
-"""
+"""An int8 array with encoding ``signed``, and text files with its row names, column names and splits."""
 
 from pathlib import Path
 
@@ -31,7 +29,8 @@ def example(root: Path) -> Example:
         ambiguous={
             "encoding": [
                 '-o encoding=signed (Python: encoding="signed"): 5 present, 4 absent, 3 unknown',
-                '-o encoding=minus_one_unknown (Python: encoding="minus_one_unknown"): 5 present, 3 absent, 4 unknown',
+                '-o encoding=minus_one_unknown (Python: encoding="minus_one_unknown"): '
+                "5 present, 3 absent, 4 unknown",
             ]
         },
     )

@@ -1,6 +1,4 @@
-"""NUS-WIDE in its official folders, with three of its 81 concepts and the damaged line of
-Labels_lake_Train.txt.
-"""
+"""NUS-WIDE in its official folders: three of 81 concepts, and the damaged line of Labels_lake_Train.txt."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""Open Images V7: three label files, class descriptions with a header, two classes of one name, a machine
-row.
-"""
+"""Open Images V7: three label files, a header of class descriptions, a shared class name, a machine row."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""Visual Genome's two official files: three most frequent names, two drawn test images, an image nobody
-described.
-"""
+"""Visual Genome's two official files: three categories, two random test images, an image without objects."""
 
 import json
 from pathlib import Path
@@ -20,7 +18,8 @@ SHOWN = {
 
 
 def example(root: Path) -> Example:
-    data, objects = [], []
+    data = []
+    objects = []
     for number, (image, names) in enumerate(SHOWN.items()):
         folder = ("VG_100K", "VG_100K_2")[number % 2]
         write_image(root / folder / f"{image}.jpg", number, (8, 8))

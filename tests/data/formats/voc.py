@@ -1,6 +1,4 @@
-"""VOC 2007 in its official layout, read with difficult objects unknown; parts of persons have names of their
-own.
-"""
+"""VOC 2007 in its official layout, with difficult objects unknown and parts of persons with names."""
 
 from pathlib import Path
 

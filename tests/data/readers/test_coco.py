@@ -40,7 +40,7 @@ def test_documented_numbers_are_checked_for_the_official_files_only(tmp_path):
     )
     assert "6 images (documented: 82,783); 11 annotations (documented: 604,907); images showing " in train
     assert "images showing 'person' 0 (documented: 45,174), 'bicycle' 0 (documented: 2,287), 'car' 0" in train
-    assert train.endswith(" and 77 categories more. Results cannot be compared with published ones")
+    assert train.endswith(" and 77 more categories. Results cannot be compared with published ones")
     assert "3 images (documented: 40,504); 5 annotations (documented: 291,875). Results" in val
     with pytest.warns(DataWarning, match="annotated images as published: 4 images .documented: 82,081"):
         load(f"coco:{tmp_path}", images="annotated")

@@ -124,16 +124,20 @@ def test_list(tmp_path):
         (
             "list",
             {},
-            "a list cannot tell 3 absent from 3 unknown entries; csv, tsv, parquet, jsonl, folder and",
+            "a list cannot distinguish 3 absent from 3 unknown entries; use csv, tsv, parquet, jsonl, folder",
         ),
         (
             "csv",
             {"categories": ["a", "split", "b"]},
-            "category 'split' is named like a column; npy and list can hold",
+            "category 'split' has the name of another column; use npy or list",
         ),
-        ("jsonl", {"categories": ["a", "file_name", "b"]}, "category 'file_name' is named like a column"),
-        ("npy", {"categories": ["a", "x\ny", "b"]}, "category 'x\\ny' holds a line break"),
-        ("npy", {"names": ["a", "b\n", "c"]}, "image 'b\\n' holds a line break"),
+        (
+            "jsonl",
+            {"categories": ["a", "file_name", "b"]},
+            "category 'file_name' has the name of another column",
+        ),
+        ("npy", {"categories": ["a", "x\ny", "b"]}, "category 'x\\ny' contains a line break"),
+        ("npy", {"names": ["a", "b\n", "c"]}, "image 'b\\n' contains a line break"),
         ("npy", {"categories": ["a", " x", "b"]}, "category ' x' starts or ends with a space"),
         ("npy", {"names": ["\ufeffa", "b", "c"]}, "image '\\ufeffa' starts with a byte order mark"),
         (
@@ -149,15 +153,15 @@ def test_list(tmp_path):
         (
             "list",
             {"values": [[1, 1, -1]] * 3, "categories": ["a;b|c", "d, \te", "f"]},
-            "a list needs a character",
+            "a list needs a delimiter",
         ),
         ("csv", {"categories": ["a", " ", "b"]}, "a category has no name"),
-        ("csv", {"values": [[], [], []], "categories": []}, "there is no category"),
+        ("csv", {"values": [[], [], []], "categories": []}, "there are no categories"),
         ("csv", {"categories": ["é", "e\u0301", "b"]}, "differ only in their Unicode form"),
         ("csv", {"names": ["a", "./a", "b"]}, "file_name './a' occurs twice"),
         ("csv", {"names": ["a", " ", "b"]}, "empty"),
-        ("csv", {"names": ["a", "x\udc80", "b"]}, "'x\\udc80' is not Unicode text"),
-        ("csv", {"splits": ["test"] * 3}, "there is no image to train on"),
+        ("csv", {"names": ["a", "x\udc80", "b"]}, "'x\\udc80' is not valid Unicode text"),
+        ("csv", {"splits": ["test"] * 3}, "there are no training images"),
     ],
 )
 def test_what_a_format_cannot_hold_is_not_written(tmp_path, form, change, message):
@@ -169,17 +173,13 @@ def test_what_a_format_cannot_hold_is_not_written(tmp_path, form, change, messag
 
 
 def test_encodings_that_do_not_fit(tmp_path):
-    with pytest.raises(DataError, match="a list holds names, no codes; leave out --encoding"):
+    with pytest.raises(DataError, match="a list holds names, not codes; remove --encoding"):
         write(make([[1, 1, 1]] * 3), tmp_path / "out.csv", "list", "binary")
-    with pytest.raises(DataError, match=r"an \.npy file holds numbers, no words"):
+    with pytest.raises(DataError, match=r"an \.npy file holds numbers, not words"):
         write(make(), tmp_path / "out.npy", encoding="words")
     with pytest.raises(DataError, match=r"unknown encoding 'singed'\. Did you mean 'signed'"):
         write(make(), tmp_path / "out.csv", encoding="singed")
-    wrong = {
-        "present": "0",
-        "absent": "1",
-        "unknown": "",
-    }  # notes that contradict their encoding are not believed
+    wrong = {"present": "0", "absent": "1", "unknown": ""}  # notes that contradict their encoding are ignored
     write(make(codes=wrong), tmp_path / "out.csv")
     assert "b.jpg,train,1,0,\n" in (tmp_path / "out.csv").read_text()
     write(make(encoding="of its own"), tmp_path / "binary.csv")
@@ -190,11 +190,13 @@ def test_where_to_write(tmp_path):
     assert target(tmp_path / "a.CSV", None) == (tmp_path / "a.CSV", "csv")
     assert target(tmp_path, None) == (tmp_path / "metadata.csv", "folder")
     assert target(tmp_path / "new", "folder") == (tmp_path / "new" / "metadata.csv", "folder")
-    with pytest.raises(DataError, match=r"a\.txt: the suffix does not say the format; add --to csv\|tsv\|"):
+    with pytest.raises(DataError, match=r"a\.txt: the suffix is not a known format; add --to csv\|tsv\|"):
         target("a.txt", None)
-    with pytest.raises(DataError, match=r"a\.csv: a file of format parquet is named a\.parquet"):
+    with pytest.raises(DataError, match=r"a\.csv: a file of format parquet must be named a\.parquet"):
         target("a.csv", "parquet")
-    with pytest.raises(DataError, match=r"in a folder the file is named metadata\.csv, metadata\.jsonl or"):
+    with pytest.raises(
+        DataError, match=r"the file in a folder must be named metadata\.csv, metadata\.jsonl or"
+    ):
         target("a.csv", "folder")
     with pytest.raises(ConfigError, match=r"unknown format to write 'parket'\. Did you mean 'parquet'"):
         target("a.csv", "parket")

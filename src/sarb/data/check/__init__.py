@@ -1,8 +1,10 @@
-"""What is wrong with a source, and what is in it.
+"""Find problems in a data source, and count what is in it.
 
-problems      findings with file, line and column; raised together or gathered
+problems      findings with file, line and column, raised together or collected
 source        ``sarb data check``
-images        the same for the image files: damaged, tiny, repeated
-official      documented sizes of the published data sets
+names         image and category names: unusable, duplicate, too similar
+images        image files: unreadable, or the same picture twice
+entries       where the source lists an image
+official      documented sizes of published data sets
 stats         ``sarb data stats``
 """

@@ -1,10 +1,10 @@
-"""What is wrong with a data source, and where: raised by ``load``, gathered by ``sarb data check``."""
+"""Problems of a data source and where they are: ``load`` raises them, ``sarb data check`` collects them."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -13,33 +13,33 @@ from typing import TypeVar
 
 from sarb.errors import DataError
 
-#: how many findings of one kind are kept as text; the others are only counted, so a million bad cells cost
-#: no memory
+#: how many findings of one kind are kept as text; the rest are only counted, so that a million bad cells
+#: cost no memory
 LIMIT = 20
-#: characters of a line of a message
+#: most characters in a line of a message
 LONGEST = 400
 T = TypeVar("T")
 LEVELS = ("error", "warning", "note")
 
 
 class DataWarning(UserWarning):
-    """Data that can be used, but is probably not what was meant."""
+    """The data can be used but is probably not what the user meant."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know about a source.
+    """One problem of a source, or a remark on it.
 
     Args:
-        level: ``error``: training on it would be wrong; ``warning``: probably not what was meant; ``note``:
-            harmless.
-        kind: a short name for machines, such as ``bad-value``.
-        message: what it is, without the place.
-        file: the file it is in.
+        level: ``error``: training on it would be wrong; ``warning``: probably not what the user meant;
+            ``note``: harmless.
+        kind: a short machine-readable name, such as ``bad-value``.
+        message: the problem, without its location.
+        file: where it is.
         line: counted from 1.
-        column: the name of a column, or its number in a line of JSON or XML.
-        value: what the file says.
-        expected: what it may say.
+        column: name of the column, or position in a line of JSON or XML.
+        value: what the file has.
+        expected: what it may have.
     """
 
     level: str
@@ -52,22 +52,24 @@ class Finding:
     expected: str | None = None
 
     def within(self, file: str) -> str:
-        """Return place and message, leaving out the name of the file that was said before."""
-        line = f"line {self.line}" if self.line is not None else ""
-        column = f"column {self.column!r}" if self.column is not None else ""
-        place = ", ".join(part for part in ("" if self.file == file else self.file, line, column) if part)
-        return f"{place}: {self.message}" if place else self.message
+        """Return location and message; leave out the file name if it is ``file``."""
+        parts = [self.file] if self.file and self.file != file else []
+        if self.line is not None:
+            parts.append(f"line {self.line}")
+        if self.column is not None:
+            parts.append(f"column {self.column!r}")
+        return f"{', '.join(parts)}: {self.message}" if parts else self.message
 
     def __str__(self) -> str:
         return self.within("")
 
 
 class Findings:
-    """Findings with exact counts, of which the first of each kind are kept as text.
+    """Findings with exact counts; only the first of each kind are kept as text.
 
     Args:
         limit: how many of a kind to keep.
-        detailed: whether readers should name every missing file instead of summing up.
+        detailed: whether readers should report each missing file instead of a summary.
     """
 
     def __init__(self, limit: int = LIMIT, detailed: bool = True) -> None:
@@ -77,31 +79,29 @@ class Findings:
         self.counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, finding: Finding, times: int = 1) -> None:
-        """Take one finding, standing for ``times`` like it."""
+        """Add a finding and count it ``times`` times."""
         key = finding.level, finding.kind
         if self.counts[key] < self.limit:
             self.shown.append(finding)
         self.counts[key] += times
 
     def merge(self, other: Findings) -> None:
-        """Take all of another."""
+        """Add all findings of another object."""
         for finding in other.shown:
             self.add(finding)
         for key, times in other.counts.items():
             self.counts[key] += times - sum((finding.level, finding.kind) == key for finding in other.shown)
 
     def count(self, level: str) -> int:
-        """Return how many of a level there are, shown or not."""
-        return sum(times for (found, _), times in self.counts.items() if found == level)
+        """Return the number of findings of a level, shown or not."""
+        return sum(times for (counted, _), times in self.counts.items() if counted == level)
 
     def of(self, level: str) -> list[Finding]:
-        """Return the kept findings of a level."""
+        """Return the findings of a level that were kept as text."""
         return [finding for finding in self.shown if finding.level == level]
 
     def raise_any(self, source: str) -> None:
-        """Raise one :class:`DataError` with every error, or pass on the warnings; the notes are for
-        ``check``.
-        """
+        """Raise one :class:`DataError` with all errors, or else issue the warnings; drop the notes."""
         if self.count("error"):
             raise DataError(_text(source, self), self.of("error"))
         for warning in self.of("warning"):
@@ -113,7 +113,7 @@ _GATHERED: ContextVar[Findings | None] = ContextVar("gathered", default=None)
 
 @contextmanager
 def gather(limit: int = LIMIT, detailed: bool = True) -> Iterator[Findings]:
-    """Inside this block :meth:`Problems.raise_any` hands over what it has and lets the reader go on."""
+    """Collect findings: inside this block :meth:`Problems.raise_any` does not raise, so readers continue."""
     findings = Findings(limit, detailed)
     token = _GATHERED.set(findings)
     try:
@@ -123,31 +123,31 @@ def gather(limit: int = LIMIT, detailed: bool = True) -> Iterator[Findings]:
 
 
 def gathering() -> Findings | None:
-    """Return where problems are being gathered, None when they are raised at once."""
+    """Return the findings being collected by :func:`gather`, None outside of it."""
     return _GATHERED.get()
 
 
 def all_at_once(read: Callable[[], T]) -> T:
-    """Call a reader and raise everything it found together; inside :func:`gather` just call it."""
+    """Call a reader and raise all its errors together; inside :func:`gather` just call it."""
     if gathering() is not None:
         return read()
-    with gather(detailed=False) as found:
+    with gather(detailed=False) as findings:
         try:
             result = read()
         except DataError as error:
-            if not found.count("error"):
+            if not findings.count("error"):
                 raise
             for finding in error.findings or [Finding("error", "data", str(error))]:
-                found.add(finding)
-    found.raise_any(next((finding.file for finding in found.shown if finding.level == "error"), ""))
+                findings.add(finding)
+    findings.raise_any(next((error.file for error in findings.of("error")), ""))
     return result
 
 
 class Problems:
-    """Faults of one source, collected so that the user sees them all at once."""
+    """Problems of one source, collected so that the user sees all of them at once."""
 
     def __init__(self, source: str | Path, limit: int | None = None) -> None:
-        gathered = _GATHERED.get()
+        gathered = gathering()
         self.source = str(source)
         self.limit = limit or (LIMIT if gathered is None else gathered.limit)
         self.found = Findings(self.limit)
@@ -170,38 +170,44 @@ class Problems:
         file: str | Path | None = None,
         times: int = 1,
     ) -> None:
-        """Note one fault, standing for ``times`` like it; a value with what was expected needs no message."""
+        """Add a problem, counted ``times`` times; the message may be empty if ``expected`` is given."""
         shown = None if value is None else short(value)
         text = message or f"value {shown!r}; expected {expected}"
-        where = self.source if file is None else str(file)
+        path = self.source if file is None else str(file)
         column = short(column) if isinstance(column, str) else column
-        self.found.add(Finding(level, kind, short(text), where, line, column, shown, expected), times)
+        self.found.add(Finding(level, kind, short(text), path, line, column, shown, expected), times)
+
+    def counted(self, items: Sequence[T]) -> Iterator[tuple[T, int]]:
+        """Yield up to ``limit`` items with their ``times``; the last one also counts those left out."""
+        left_out = max(0, len(items) - self.limit)
+        for number, item in enumerate(items[: self.limit], 1):
+            yield item, 1 + left_out if number == self.limit else 1
 
     def raise_any(self) -> None:
-        """Raise :class:`DataError` with every error noted so far, or pass on the warnings.
+        """Raise :class:`DataError` with all errors so far, or else issue the warnings.
 
-        Inside :func:`gather` nothing is raised: the reader must be able to go on, with the faulty part left
-        out.
+        Inside :func:`gather` nothing is raised: the reader must be able to continue without the faulty part.
         """
-        gathered = _GATHERED.get()
-        found = self.found
+        gathered = gathering()
+        findings = self.found
         self.found = Findings(self.limit)
         if gathered is not None:
-            gathered.merge(found)
-            return
-        found.raise_any(self.source)
+            gathered.merge(findings)
+        else:
+            findings.raise_any(self.source)
 
 
 def short(text: str) -> str:
-    """Cut every line to what a person reads; a huge field must not become a huge message."""
+    """Cut long lines, so that a huge field does not make a huge message."""
     if len(text) <= LONGEST:
         return text
-    return "\n".join(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in text.split("\n"))
+    lines = text.split("\n")
+    return "\n".join(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in lines)
 
 
-def _text(source: str, found: Findings) -> str:
-    errors = found.of("error")
-    count = found.count("error")
+def _text(source: str, findings: Findings) -> str:
+    errors = findings.of("error")
+    count = findings.count("error")
     if count == 1:
         return str(errors[0]) if errors[0].file.startswith(source) else f"{source}: {errors[0]}"
     shown = errors[:LIMIT]
@@ -218,21 +224,21 @@ def fault(
     column: str | int | None = None,
     kind: str = "data",
 ) -> DataError:
-    """Return the error for a file that cannot be read further."""
+    """Return the error for a file that cannot be read any further."""
     column = short(column) if isinstance(column, str) else column
     finding = Finding("error", kind, short(message), str(path), line, column)
     return DataError(str(finding), [finding])
 
 
-def warn_size(name: str, expected: int, found: int, file: str | Path) -> None:
-    """Warn when an official set does not have its official number of images, and say which file differs."""
-    if found != expected:
+def warn_size(name: str, expected: int, images: int, file: str | Path) -> None:
+    """Warn if a file of a published set does not have the official number of images."""
+    if images != expected:
         problems = Problems(file)
         problems.add(
-            f"{name} has {found:,} images, the official set has {expected:,}: results cannot be compared",
+            f"{name} has {images:,} images, the official set has {expected:,}: results cannot be compared",
             kind="official-size",
             level="warning",
-            value=str(found),
+            value=str(images),
             expected=str(expected),
         )
         problems.raise_any()

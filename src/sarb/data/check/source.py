@@ -1,6 +1,4 @@
-"""Everything wrong with a data source at once: what its reader finds, and what shows in labels, splits and
-images.
-"""
+"""``sarb data check``: all problems of a data source, in its files, labels, splits and images."""
 
 from __future__ import annotations
 
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sarb.data import load
+from sarb.data.check.entries import Entry, both_lines
 from sarb.data.check.images import check_images
 from sarb.data.check.problems import LEVELS, LIMIT, Finding, Findings, Problems, gather
 from sarb.data.dataset import Data, Dataset
@@ -25,14 +24,14 @@ from sarb.progress import Progress
 
 @dataclass
 class Checked:
-    """What ``sarb data check`` found; prints itself.
+    """Result of ``sarb data check``; prints itself.
 
     Args:
-        source: as given.
-        findings: with exact counts; the first of each kind as text.
-        data: what could be read, None when nothing could.
+        source: the source as the user wrote it.
+        findings: exact counts, and the first findings of each kind as text.
+        data: what could be read; None if nothing could.
         opened: number of images that were decoded.
-        options: of the data source.
+        options: options of the data source.
     """
 
     source: str
@@ -43,40 +42,40 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        """Whether one may train on it."""
+        """Whether the data can be used for training."""
         return not self.findings.count("error")
 
     def __str__(self) -> str:
-        parts = [self._head()]
+        paragraphs = [self._head()]
         for level in LEVELS:
             for kind in dict.fromkeys(finding.kind for finding in self.findings.of(level)):
-                parts.append(self._group(level, kind))
-        return "\n\n".join([*parts, self._summary(), *([f"next: {self.command}"] if self.ok else [])])
+                paragraphs.append(self._group(level, kind))
+        paragraphs.append(self._summary())
+        if self.ok:
+            paragraphs.append(f"next: {self.command}")
+        return "\n\n".join(paragraphs)
 
     @property
     def command(self) -> str:
-        """The command that trains on it."""
+        """The command to train on this data."""
         options = [word for key, value in self.options.items() for word in ("-o", f"{key}={value}")]
         return shlex.join(["sarb", "train", "--data", self.source, *options])
 
     def to_json(self) -> str:
         """Return everything as JSON."""
-        counts = {level: self.findings.count(level) for level in LEVELS}
-        kinds = [
-            {"level": level, "kind": kind, "count": times}
-            for (level, kind), times in self.findings.counts.items()
-        ]
-        images = {name: len(dataset) for name, dataset in self.data.splits.items()} if self.data else {}
-        shown = [asdict(finding) for level in LEVELS for finding in self.findings.of(level)]
+        splits = self.data.splits if self.data else {}
         content = {
             "source": self.source,
             "ok": self.ok,
-            "images": images,
+            "images": {name: len(dataset) for name, dataset in splits.items()},
             "images_opened": self.opened,
             "categories": list(self.data.categories) if self.data else [],
-            "counts": counts,
-            "kinds": kinds,
-            "findings": shown,
+            "counts": {level: self.findings.count(level) for level in LEVELS},
+            "kinds": [
+                {"level": level, "kind": kind, "count": times}
+                for (level, kind), times in self.findings.counts.items()
+            ],
+            "findings": [asdict(finding) for level in LEVELS for finding in self.findings.of(level)],
             "summary": self._summary(),
         }
         return json.dumps(content, indent=2, ensure_ascii=False)
@@ -84,16 +83,15 @@ class Checked:
     def _head(self) -> str:
         if self.data is None:
             return f"{self.source}: could not be read"
-        splits = ", ".join(f"{name} {len(dataset):,}" for name, dataset in self.data.splits.items())
-        known = sum(int(np.count_nonzero(part.labels.values)) for part in self.data.splits.values())
-        size = sum(part.labels.values.size for part in self.data.splits.values())
-        share = (
-            ""
-            if self.data.notes.get("undecoded")
-            else f", {100 * known / max(1, size):.1f} % of the labels known"
-        )
-        images = sum(map(len, self.data.splits.values()))
-        return f"{self.source}: {images:,} images ({splits}), {len(self.data.categories):,} categories{share}"
+        splits = self.data.splits
+        images = sum(map(len, splits.values()))
+        parts = ", ".join(f"{name} {len(dataset):,}" for name, dataset in splits.items())
+        text = f"{self.source}: {images:,} images ({parts}), {len(self.data.categories):,} categories"
+        if self.data.notes.get("undecoded"):
+            return text
+        known = sum(int(np.count_nonzero(dataset.labels.values)) for dataset in splits.values())
+        entries = sum(dataset.labels.values.size for dataset in splits.values())
+        return f"{text}, {100 * known / max(1, entries):.1f} % of the labels known"
 
     def _group(self, level: str, kind: str) -> str:
         shown = [finding for finding in self.findings.of(level) if finding.kind == kind]
@@ -103,10 +101,12 @@ class Checked:
 
     def _summary(self) -> str:
         counts = {level: self.findings.count(level) for level in LEVELS}
-        said = ", ".join(f"{count:,} {level}{'s' * (count != 1)}" for level, count in counts.items() if count)
+        total = ", ".join(
+            f"{count:,} {level}{'s' * (count != 1)}" for level, count in counts.items() if count
+        )
         if not self.ok:
-            return f"{said}: training would be wrong or impossible; mend the errors first"
-        return f"{said or 'nothing found'}: ready to train"
+            return f"{total}: training would be wrong or impossible; fix the errors first"
+        return f"{total or 'no problems found'}: ready to train"
 
 
 def check(
@@ -117,14 +117,14 @@ def check(
     progress: bool = False,
     **options: Any,
 ) -> Checked:
-    """Check a data source without stopping at the first fault.
+    """Check a data source without stopping at the first problem.
 
     Args:
         source: as for :func:`sarb.load`.
-        open_images: decode every image file; False only looks whether they exist.
-        limit: findings of a kind to keep as text; all are counted.
-        progress: talk to stderr.
-        options: of the data source.
+        open_images: decode every image file; False only checks that the files exist.
+        limit: how many findings of a kind to keep as text; all are counted.
+        progress: show progress on stderr.
+        options: options of the data source.
     """
     talk = Progress(progress)
     data = None
@@ -150,19 +150,18 @@ def _check_labels(data: Data) -> None:
     train = data.train.labels
     problems = Problems(data.train.source or data.name)
     if not len(train):
-        problems.add("no image to train on", kind="no-training-image")
+        problems.add("there are no training images", kind="no-training-image")
     elif not train.positives.any() or not train.negatives.any():
         word = "present" if not train.positives.any() else "absent"
         problems.add(
-            f"no label of any training image is known to be {word}: there is nothing to tell apart",
+            f"no training label is known to be {word}, so there is nothing to learn",
             kind=f"no-{word}",
         )
     for split, dataset in data.splits.items():
         labels = dataset.labels
         for word, counts in (("present", labels.positives), ("absent", labels.negatives)):
-            _note_categories(
-                problems, split, word, [labels.categories[i] for i in np.flatnonzero(counts == 0)]
-            )
+            without = [labels.categories[index] for index in np.flatnonzero(counts == 0)]
+            _note_categories(problems, split, word, without)
         _note_unlabelled(problems, split, dataset)
     problems.raise_any()
 
@@ -180,24 +179,22 @@ def _note_categories(problems: Problems, split: str, word: str, names: list[str]
 
 
 def _note_unlabelled(problems: Problems, split: str, dataset: Dataset) -> None:
-    rows = np.flatnonzero(~dataset.labels.known.any(axis=1))
-    for number, row in enumerate(rows[: problems.limit].tolist()):
-        last = number == problems.limit - 1
+    rows = np.flatnonzero(~dataset.labels.known.any(axis=1)).tolist()
+    for row, times in problems.counted(rows):
+        entry = Entry(split, dataset, row)
         problems.add(
-            f"image '{dataset.labels.paths[row]}' ({split}) has no known label",
+            f"image '{entry.name}' ({split}) has no known label",
             kind="image-without-label",
             level="warning",
-            file=dataset.source,
-            line=dataset.line(row),
-            value=dataset.labels.paths[row],
-            times=1 + (len(rows) - problems.limit if last else 0),
+            times=times,
+            **entry.where,
         )
 
 
 def _check_paths(data: Data) -> None:
-    """Warn of names that leave the folder of the images: they work here and nowhere else."""
+    """Warn about names that point outside the image folder: they do not work on another machine."""
     problems = Problems(data.train.source or data.name)
-    for dataset in data.splits.values():
+    for split, dataset in data.splits.items():
         for row, name in enumerate(dataset.labels.paths):
             suspicious = name[:1] in ("/", "\\", "~") or ".." in name or name[1:2] == ":"
             reason = _leaves(name) if suspicious else ""
@@ -206,10 +203,8 @@ def _check_paths(data: Data) -> None:
                     f"'{name}' {reason}",
                     kind="path-outside-root",
                     level="warning",
-                    file=dataset.source,
-                    line=dataset.line(row),
                     column="file_name",
-                    value=name,
+                    **Entry(split, dataset, row).where,
                 )
     problems.raise_any()
 
@@ -217,33 +212,32 @@ def _check_paths(data: Data) -> None:
 def _leaves(name: str) -> str:
     plain = name.replace("\\", "/")
     if plain.startswith("/") or (plain[1:3] == ":/" and plain[0].isalpha()):
-        return "is an absolute path; use one relative to the folder of the images"
+        return "is an absolute path; use a path relative to the image folder"
     if os.path.normpath(plain).split("/")[0] == "..":
-        return "leaves the folder of the images by '..'"
+        return "points outside the image folder ('..')"
     return ""
 
 
 def _check_overlap(data: Data) -> None:
-    """Note files that are in two splits: a test on training images says nothing."""
+    """Report files that are in two splits: testing on training images is meaningless."""
+    if len(data.splits) < 2:
+        return
     problems = Problems(data.train.source or data.name)
-    if len(data.splits) > 1:
-        seen: dict[str, tuple[str, int]] = {}
-        for split, dataset in data.splits.items():
-            for row, path in enumerate(_places(dataset)):
-                other, first = seen.setdefault(path, (split, row))
-                if other != split:
-                    lines = [data.splits[other].line(first), dataset.line(row)]
-                    places = f" (lines {lines[0]} and {lines[1]})" if all(lines) else ""
-                    problems.add(
-                        f"image '{dataset.labels.paths[row]}' is in {other} and in {split}{places}",
-                        kind="split-overlap",
-                        file=dataset.source,
-                        line=lines[1],
-                        value=dataset.labels.paths[row],
-                    )
+    seen: dict[str, tuple[str, int]] = {}
+    for split, dataset in data.splits.items():
+        for row, path in enumerate(_files(dataset)):
+            other, other_row = seen.setdefault(path, (split, row))
+            if other != split:
+                first = Entry(other, data.splits[other], other_row)
+                second = Entry(split, dataset, row)
+                problems.add(
+                    f"image '{second.name}' is in {other} and in {split}{both_lines(first, second)}",
+                    kind="split-overlap",
+                    **second.where,
+                )
     problems.raise_any()
 
 
-def _places(dataset: Dataset) -> Iterable[str]:
+def _files(dataset: Dataset) -> Iterable[str]:
     root = str(dataset.root)
     return (os.path.normpath(f"{root}/{name}") if name[:1] != "/" else name for name in dataset.labels.paths)

@@ -1,4 +1,4 @@
-"""``stats``: what a data set holds, counted per split, per category, per image and per pair of categories."""
+"""``stats``: label counts of a data set per split, category, image and pair of categories."""
 
 from __future__ import annotations
 
@@ -16,29 +16,31 @@ from sarb.data.dataset import Data
 from sarb.errors import DataError
 from sarb.files import atomic_write
 from sarb.labels import PRESENT, LabelMatrix
+from sarb.report.data_text import render
 
 Counts = NDArray[np.int64]
 
-#: entries (images × categories) looked at in one go: bounds the memory of the masks
+#: entries (images × categories) to count at a time, to limit memory
 CHUNK = 1 << 24
-#: pairs are counted among this many categories, the most frequent ones: a full table of 10,000 would need
-#: gigabytes
+#: pairs are counted among this many of the most frequent categories: a full table of 10,000 takes gigabytes
 PAIRED_CATEGORIES = 2000
-#: pairs that are kept, and bins of the known share of an image
+#: how many pairs to keep
 PAIRS = 50
+#: number of bins for the share of known labels per image
 BINS = 10
 
 
 def stats(data: Data) -> Stats:
-    """Count everything about a data source from its labels; no image is opened.
+    """Count the labels of a data source; no image is opened.
 
-    Pairs are counted in the training split, whose graph a network is given (if it is empty, in the next one).
+    Pairs are counted in the training split, whose co-occurrence graph the networks use. If it is empty, they
+    are counted in the first split with images.
     """
     parts = {"train": data.train, "valid": data.valid, "test": data.test}
     labels = {name: part.labels for name, part in parts.items() if part is not None}
     for name, matrix in labels.items():
         if matrix.categories != data.categories:
-            raise DataError(f"{data.name}: the splits train and {name} do not have the same categories")
+            raise DataError(f"{data.name}: the splits train and {name} have different categories")
     splits = [SplitStats.of(name, matrix) for name, matrix in labels.items()]
     main = next((split for split in splits if split.images), splits[0])
     return Stats(data.name, data.categories, tuple(splits), Together.of(main, labels[main.name]), data)
@@ -46,13 +48,13 @@ def stats(data: Data) -> Stats:
 
 @dataclass(frozen=True, eq=False)
 class SplitStats:
-    """Counts of one split of N images and C categories; all numbers follow from four tables.
+    """Label counts of one split with N images and C categories.
 
     Attributes:
         name: train, valid or test.
         images: N.
-        present: (C,) images known to show each category.
-        absent: (C,) images known not to show it.
+        present: (C,) number of known positives per category.
+        absent: (C,) number of known negatives per category.
         by_positives: entry k is the number of images with k known positives.
         by_known: (C + 1,), entry k is the number of images with k known labels.
     """
@@ -66,11 +68,12 @@ class SplitStats:
 
     @classmethod
     def of(cls, name: str, labels: LabelMatrix) -> SplitStats:
-        """Count labels (N, C), some images at a time."""
+        """Count labels (N, C) in chunks of images."""
         images, categories = labels.shape
         present = np.zeros(categories, np.int64)
         known = np.zeros(categories, np.int64)
-        by_positives, by_known = (np.zeros(categories + 1, np.int64) for _ in range(2))
+        by_positives = np.zeros(categories + 1, np.int64)
+        by_known = np.zeros(categories + 1, np.int64)
         step = max(1, CHUNK // max(1, categories))
         for start in range(0, images, step):
             part = labels.values[start : start + step]
@@ -83,33 +86,33 @@ class SplitStats:
 
     @property
     def known(self) -> Counts:
-        """(C,) images about which each category is known."""
+        """(C,) number of known labels per category."""
         return self.present + self.absent
 
     @property
     def unknown(self) -> Counts:
-        """(C,) images about which each category is not known."""
+        """(C,) number of unknown labels per category."""
         return self.images - self.known
 
     @property
     def known_share(self) -> float | None:
-        """Share of known labels, 0 to 1; None, as all undefined numbers here, without an image."""
+        """Share of known labels, 0 to 1; like all undefined numbers here, None without images."""
         return _ratio(int(self.known.sum()), self.images * len(self.present))
 
     @property
     def rate(self) -> NDArray[np.float64]:
-        """(C,) share of presence among the known labels of each category; nan where none is known."""
+        """(C,) share of positives among the known labels of each category; nan if none is known."""
         rate: NDArray[np.float64] = np.full(len(self.present), math.nan)
         return np.divide(self.present, self.known, out=rate, where=self.known > 0)
 
     @property
     def mean_positives(self) -> float | None:
-        """Known positives of an image, mean."""
+        """Mean number of known positives per image."""
         return _ratio(int(self.present.sum()), self.images)
 
     @property
     def median_positives(self) -> float | None:
-        """Known positives of an image, median."""
+        """Median number of known positives per image."""
         if not self.images:
             return None
         middle = [(self.images - 1) // 2, self.images // 2]
@@ -117,42 +120,46 @@ class SplitStats:
 
     @property
     def max_positives(self) -> int:
-        """Known positives of an image, most."""
+        """Largest number of known positives in an image."""
         return max(0, len(self.by_positives) - 1)
 
     @property
     def estimated_positives(self) -> float | None:
-        """Estimate of the positives of an image if all labels were known: the sum of ``rate`` over
-        categories.
+        """Estimated mean number of positives per image, known or not: the sum of ``rate`` over categories.
 
-        Right if labels are known or not by chance. A category without a known label adds nothing.
+        Unbiased if labels are missing at random. A category without known labels adds nothing.
         """
         return float(np.nansum(self.rate)) if self.known.any() else None
 
     @property
     def without_known(self) -> int:
-        """Images without any known label."""
+        """Number of images without a known label."""
         return int(self.by_known[0])
 
     @property
     def without_positive(self) -> int:
-        """Images without a known positive."""
+        """Number of images without a known positive."""
         return int(self.by_positives[0]) if len(self.by_positives) else 0
 
     @property
     def share_histogram(self) -> Counts:
-        """(10,) images by the share of their labels that is known: 0-10 %, … 90-100 % (100 % is in the
-        last).
-        """
+        """(10,) number of images by their share of known labels: 0-10 %, … 90-100 % (incl. 100 %)."""
         categories = len(self.present)
-        place = np.minimum(BINS * np.arange(categories + 1) // max(1, categories), BINS - 1)
-        return np.bincount(place, self.by_known, minlength=BINS).astype(np.int64)
+        bins = np.minimum(BINS * np.arange(categories + 1) // max(1, categories), BINS - 1)
+        return np.bincount(bins, self.by_known, minlength=BINS).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Of ``support`` images that show ``given`` and know ``other``, ``both`` show it; ``overall``: its
-    rate.
+    """P(``other`` present | ``given`` present), counted on known labels.
+
+    Attributes:
+        given: a category.
+        other: another category.
+        probability: both / support.
+        both: number of images that show both.
+        support: number of images that show ``given`` and in which ``other`` is known.
+        overall: share of positives among all known labels of ``other``.
     """
 
     given: str
@@ -165,13 +172,13 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """What appears together in one split, among its K most frequent categories, most frequent first.
+    """Co-occurrence counts of one split for its K most frequent categories, most frequent first.
 
     Attributes:
-        split: its name.
-        order: (K,) numbers of the categories.
-        both: (K, K) images that are known to show row and column.
-        given: (K, K) images that are known to show the row and where the column is known.
+        split: name of the split.
+        order: (K,) indices of the categories.
+        both: (K, K) number of images known to show both the row's and the column's category.
+        given: (K, K) number of images known to show the row's category in which the column's is known.
     """
 
     split: str
@@ -181,27 +188,28 @@ class Together:
 
     @classmethod
     def of(cls, split: SplitStats, labels: LabelMatrix) -> Together:
-        """Count pairs, a category at a time, in the images that show it: these are few."""
+        """Count pairs, one category at a time, in the few images that show it."""
         order = np.argsort(-split.present, kind="stable")[:PAIRED_CATEGORIES]
         values = np.ascontiguousarray(labels.values[:, order])
         shown = np.asfortranarray(values == PRESENT)
-        both, given = (np.zeros((len(order), len(order)), np.int64) for _ in range(2))
-        for place in range(len(order)):
-            images = values[shown[:, place]]
-            both[place] = np.count_nonzero(images == PRESENT, axis=0)
-            given[place] = np.count_nonzero(images, axis=0)
+        both = np.zeros((len(order), len(order)), np.int64)
+        given = np.zeros_like(both)
+        for rank in range(len(order)):
+            images = values[shown[:, rank]]
+            both[rank] = np.count_nonzero(images == PRESENT, axis=0)
+            given[rank] = np.count_nonzero(images, axis=0)
         return cls(split.name, order, both, given)
 
     def graph(self, count: int | None = None) -> NDArray[np.float64]:
-        """P(column | row) of the ``count`` most frequent, as :meth:`LabelMatrix.cooccurrence` defines it."""
+        """Return P(column | row) of the ``count`` most frequent, as :meth:`LabelMatrix.cooccurrence` does."""
         both = self.both[:count, :count]
         given = self.given[:count, :count]
-        graph = np.eye(len(both))
-        return np.divide(both, given, out=graph, where=given > 0)
+        return np.divide(both, given, out=np.eye(len(both)), where=given > 0)
 
     def strongest(self, count: int) -> list[tuple[int, int]]:
-        """Pairs of places, surest first: by the lower end of Wilson's 95 % interval, so that 1 of 1 does not
-        lead.
+        """Return pairs of indices into ``order``, most reliable first.
+
+        They are sorted by the lower end of Wilson's 95 % interval, so that 1 of 1 does not come first.
         """
         square = 1.96**2
         share = self.graph()
@@ -217,9 +225,7 @@ class Together:
 
 @dataclass(frozen=True, eq=False)
 class Stats:
-    """What a data source holds; made by :func:`stats`. Prints itself, and saves itself as JSON or as a
-    page.
-    """
+    """Label statistics of a data source, made by :func:`stats`."""
 
     name: str
     categories: tuple[str, ...]
@@ -229,48 +235,54 @@ class Stats:
 
     @property
     def main(self) -> SplitStats:
-        """The split that orders categories and gives the pairs: train, unless it is empty."""
+        """The split by which categories are sorted and pairs are counted: train, unless it is empty."""
         return next(split for split in self.splits if split.name == self.together.split)
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """The surest pairs, see :meth:`Together.strongest`."""
+        """The most reliable pairs, see :meth:`Together.strongest`."""
         pairs = []
         rate = self.main.rate
-        for places in self.together.strongest(PAIRS):
-            given, other = self.together.order[list(places)]
-            both = int(self.together.both[places])
-            support = int(self.together.given[places])
-            names = self.categories[given], self.categories[other]
-            pairs.append(Pair(*names, both / support, both, support, float(rate[other])))
+        for ranks in self.together.strongest(PAIRS):
+            given, other = self.together.order[list(ranks)]
+            both = int(self.together.both[ranks])
+            support = int(self.together.given[ranks])
+            pairs.append(
+                Pair(
+                    given=self.categories[given],
+                    other=self.categories[other],
+                    probability=both / support,
+                    both=both,
+                    support=support,
+                    overall=float(rate[other]),
+                )
+            )
         return pairs
 
     def missing(self, split: SplitStats, counts: Counts) -> list[str]:
-        """Names of the categories of a split that have none of ``counts``; none for a split without
-        images.
-        """
-        return [self.categories[index] for index in np.flatnonzero(counts == 0)] if split.images else []
+        """Names of the categories whose ``counts`` are 0; an empty list for a split without images."""
+        if not split.images:
+            return []
+        return [self.categories[index] for index in np.flatnonzero(counts == 0)]
 
     def __str__(self) -> str:
-        from sarb.report.data_text import render
-
         return render(self)
 
     def to_json(self) -> str:
-        """Return every number as JSON; what is undefined is ``null``."""
+        """Return all numbers as JSON; undefined numbers are ``null``."""
         content = {
             "name": self.name,
             "categories": list(self.categories),
-            "splits": {split.name: self._split(split) for split in self.splits},
+            "splits": {split.name: self._split_content(split) for split in self.splits},
             "cooccurrence": {
                 "split": self.together.split,
                 "categories_counted": len(self.together.order),
                 "pairs": [asdict(pair) for pair in self.pairs],
             },
         }
-        return _writable(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
+        return writable(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
 
-    def _split(self, split: SplitStats) -> dict[str, Any]:
+    def _split_content(self, split: SplitStats) -> dict[str, Any]:
         counts = zip(self.categories, split.present.tolist(), split.absent.tolist(), strict=True)
         return {
             "images": split.images,
@@ -300,23 +312,13 @@ class Stats:
             ],
         }
 
-    def save(self, path: str | Path, *, samples: int = 24, seed: int = 0, images: bool = True) -> Path:
-        """Write ``.json``, or ``.html``: a page with ``samples`` seeded random images (none with
-        ``images=False``).
-        """
-        from sarb.report.data_page import data_page
-
+    def save(self, path: str | Path) -> Path:
+        """Write the JSON; :func:`sarb.workflows.statistics.save_stats` can also write a page."""
         path = Path(path)
-        if path.suffix.lower() == ".json":
-            text = self.to_json()
-        elif path.suffix.lower() in (".html", ".htm"):
-            text = data_page(self, samples=samples, seed=seed, images=images)
-        else:
-            raise DataError(
-                f"{path}: statistics are written as .html or .json; end the name with one of these"
-            )
+        if path.suffix.lower() != ".json":
+            raise DataError(f"{path}: statistics are saved as .json; use a name that ends in .json")
         with atomic_write(path) as file:
-            file.write(_writable(text))
+            file.write(self.to_json())
         return path
 
 
@@ -324,6 +326,6 @@ def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _writable(text: str) -> str:
-    """Replace half characters, which a file name in another encoding leaves and UTF-8 cannot spell."""
+def writable(text: str) -> str:
+    """Replace lone surrogates (from file names in another encoding), which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")

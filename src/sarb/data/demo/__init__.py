@@ -1,10 +1,10 @@
-"""The drawn data set: 30 categories, made on the spot, the same everywhere.
+"""The demo data set: drawn scenes with 30 categories, generated locally and the same on every machine.
 
-dataset       ``load_demo``: how many pictures, which splits, where they are kept
-scene         one picture: a place, a time of day, things in it
-themes        what appears together
-objects       things outdoors
-things        things indoors, and the table of all categories
-clutter       what is in the picture but has no label
-pen           lines and shapes
+dataset       ``load_demo``: number of images, splits, cache
+scene         compose one image: background, objects, clutter, light
+themes        backgrounds, and which objects occur in them
+objects       outdoor objects
+things        indoor objects, and the table of all categories
+clutter       drawings without a label
+pen           drawing primitives and colours
 """

@@ -1,4 +1,4 @@
-"""Things in the demo pictures that have no label: leaves, pebbles, scribbles, scraps, signs."""
+"""Unlabelled clutter in the demo images: leaves, pebbles, scribbles, scraps, signs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pebble(pen: Pen) -> None:
 
 
 def scribble(pen: Pen) -> None:
-    """A few strokes of a pencil."""
+    """A few pencil strokes."""
     steps = pen.rng.normal(0, 22, (int(pen.rng.integers(4, 9)), 2)).cumsum(0)
     points = np.clip(steps - steps.mean(0) + 50, 4, 96)
     pen.line([(float(x), float(y)) for x, y in points], pen.paint.main, pen.between(3, 7))
@@ -56,7 +56,7 @@ def letters(pen: Pen) -> None:
 
 
 def post(pen: Pen) -> None:
-    """A thin pole or a twig that may stand in front of something."""
+    """A thin pole or twig that may cover part of an object."""
     p = pen.paint
     lean = pen.between(-14, 14)
     pen.line([(50 - lean, 2), (50, 50), (50 + lean, 98)], mix(p.dark, p.main, 0.5), pen.between(5, 10))
@@ -68,11 +68,8 @@ def tuft(pen: Pen) -> None:
     """Blades of grass."""
     p = pen.paint
     for foot in np.linspace(20, 80, 7):
-        tip = foot + pen.between(-22, 22)
-        pen.shape(
-            [(foot - 6, 96), (foot + 6, 96), (tip, pen.between(12, 56))],
-            mix(p.main, p.dark, pen.between(0, 0.4)),
-        )
+        tip = (foot + pen.between(-22, 22), pen.between(12, 56))
+        pen.shape([(foot - 6, 96), (foot + 6, 96), tip], mix(p.main, p.dark, pen.between(0, 0.4)))
 
 
 def bubbles(pen: Pen) -> None:

@@ -1,6 +1,6 @@
-"""The built-in data set ``demo``: little scenes drawn by our own code, made once and kept in the cache.
+"""The built-in data set ``demo``: small scenes drawn by our own code, generated once and then cached.
 
-No download and no third-party pictures. The drawing itself is in ``demo_scene`` and the files it uses.
+It needs no download and uses no third-party images. :mod:`sarb.data.demo.scene` draws the scenes.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from sarb.files import cache_dir, read_json, write_csv, write_json
 from sarb.labels import ABSENT, PRESENT, LabelMatrix
 from sarb.progress import Progress
 
-#: raise when a drawing changes, so that old caches are not used any more
+#: increase this when a drawing changes, so that old caches are no longer used
 VERSION = 2
-#: test pictures have their own range of indices: they stay the same whatever the number of training pictures
+#: test images have their own range of indices, so they do not depend on the number of training images
 FIRST_TEST_INDEX = 1_000_000
 JPEG_QUALITY = 88
 STALE_SECONDS = 3600
 
 
 class Settings(NamedTuple):
-    """What the pictures depend on."""
+    """Everything the images depend on."""
 
     train: int
     test: int
@@ -45,7 +45,7 @@ class Settings(NamedTuple):
     size: int
 
     def check(self) -> None:
-        """Raise with every wrong setting at once."""
+        """Raise ConfigError with all wrong settings at once."""
         limits = {
             "train": (1, FIRST_TEST_INDEX),
             "test": (1, FIRST_TEST_INDEX),
@@ -61,12 +61,12 @@ class Settings(NamedTuple):
             raise ConfigError(problems)
 
     def folder(self) -> Path:
-        """Where this set is kept."""
+        """Return the cache folder of this data set."""
         digest = hashlib.sha256(repr((VERSION, *self)).encode()).hexdigest()[:12]
         return cache_dir() / f"demo-{digest}"
 
     def pictures(self) -> Iterator[tuple[str, str, int]]:
-        """Yield (file name, split, index of the drawing) of every picture."""
+        """Yield (file name, split, index of the drawing) for every image."""
         for split, count, first in (("train", self.train, 0), ("test", self.test, FIRST_TEST_INDEX)):
             for number in range(count):
                 yield f"images/{split}_{number:05d}.jpg", split, first + number
@@ -75,17 +75,17 @@ class Settings(NamedTuple):
 def load_demo(train: int = 1200, test: int = 600, seed: int = 0, size: int = 160, processes: int = 2) -> Data:
     """Return the demo set: scenes with 1 to 6 objects of 30 categories, fully labelled.
 
-    The first call draws it (about 15 s on 2 cores) into :func:`sarb.files.cache_dir`; later calls read it.
+    The first call draws it into :func:`sarb.files.cache_dir` (about 15 s on 2 cores); later calls read it.
 
     Args:
-        train: number of training pictures.
-        test: number of test pictures.
-        seed: another seed gives other pictures; the same seed gives the same bytes.
+        train: number of training images.
+        test: number of test images.
+        seed: the same seed gives the same bytes.
         size: width and height in pixels.
-        processes: how many processes draw; the result does not depend on it.
+        processes: number of drawing processes; it does not affect the result.
 
     Raises:
-        ConfigError: a setting that is not a sensible number.
+        ConfigError: a setting is out of range.
     """
     settings = Settings(train, test, seed, size)
     settings.check()
@@ -103,10 +103,9 @@ def load_demo(train: int = 1200, test: int = 600, seed: int = 0, size: int = 160
 
 
 def demo_boxes(data: Data, split: str = "test", count: int | None = None) -> list[list[tuple[str, Box]]]:
-    """Where the objects of the first ``count`` pictures of a split are: (category, box in pixels) of each
-    picture.
+    """Return the objects in the first ``count`` images of a split: a list of (category, box) per image.
 
-    The pictures are planned anew from the seed, without being drawn; no file is read or written.
+    The scenes are planned again from the seed; no file is read or written. Boxes are in pixels.
     """
     settings = Settings(*(int(data.notes[name]) for name in Settings._fields))
     indices = [index for _, part, index in settings.pictures() if part == split][:count]
@@ -115,7 +114,7 @@ def demo_boxes(data: Data, split: str = "test", count: int | None = None) -> lis
 
 
 def _build(folder: Path, settings: Settings, processes: int) -> None:
-    """Draw into a temporary neighbour of ``folder`` and move it into place when it is complete."""
+    """Draw into a temporary folder next to ``folder``, and rename it when it is complete."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder.parent)
     temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".demo-"))
@@ -130,7 +129,7 @@ def _build(folder: Path, settings: Settings, processes: int) -> None:
 
 
 def _move(temporary: Path, folder: Path) -> None:
-    """Rename; when another process was faster, its equal result stays."""
+    """Rename a folder; if another process was faster, keep its identical result."""
     try:
         temporary.rename(folder)
     except OSError:
@@ -139,21 +138,21 @@ def _move(temporary: Path, folder: Path) -> None:
 
 
 def _sweep(cache: Path) -> None:
-    """Remove what a killed process left behind long ago."""
+    """Remove old leftovers of killed processes."""
     for left_over in cache.glob(".demo-*"):
         if time.time() - left_over.stat().st_mtime > STALE_SECONDS:
             shutil.rmtree(left_over, ignore_errors=True)
 
 
 def _draw_all(folder: Path, settings: Settings, processes: int) -> None:
-    """Draw part 0 here and the others in fresh interpreters.
+    """Draw part 0 in this process and the others in new interpreters.
 
-    Not ``multiprocessing``: forking is unsafe once torch has threads, and spawning runs an unguarded user
-    script again.
+    ``multiprocessing`` does not work here: forking is unsafe once torch has started threads, and spawning
+    runs a user script without a main guard again.
     """
     total = settings.train + settings.test
     progress = Progress()
-    progress.say(f"drawing the demo data set, {total} pictures, once (kept in {settings.folder()})")
+    progress.say(f"drawing the demo data set, {total} images; this is done once (cache: {settings.folder()})")
     command = [sys.executable, "-m", "sarb.data.demo.dataset", str(folder), *map(str, settings)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}
     helpers = [
@@ -176,27 +175,28 @@ def _draw_all(folder: Path, settings: Settings, processes: int) -> None:
 def draw_part(
     folder: Path, settings: Settings, part: int, parts: int, advance: Callable[[], None] = lambda: None
 ) -> None:
-    """Draw every ``parts``-th picture from number ``part`` on, and note its categories in ``part-N.json``."""
-    found: dict[str, list[str]] = {}
+    """Draw every ``parts``-th image, starting at ``part``, and store their categories in ``part-N.json``."""
+    present: dict[str, list[str]] = {}
     for number, (name, _, index) in enumerate(settings.pictures()):
         if number % parts == part:
             image, categories, _ = draw_scene(settings.seed, index, settings.size)
-            # the folder as a whole is moved into place, so a file need not be atomic
+            # no atomic write needed: the whole folder is renamed when it is complete
             image.save(folder / name, quality=JPEG_QUALITY)
-            found[name] = sorted(categories)
+            present[name] = sorted(categories)
             advance()
-    write_json(folder / f"part-{part}.json", found)
+    write_json(folder / f"part-{part}.json", present)
 
 
 def _write_labels(folder: Path, settings: Settings, processes: int) -> None:
-    """Join the parts to the wide table ``labels.csv``, in words, so that it needs no declared encoding."""
-    found: dict[str, list[str]] = {}
+    """Join the parts into the wide table ``labels.csv``; it uses words and so needs no ``encoding``."""
+    present: dict[str, list[str]] = {}
     for part in range(processes):
-        found.update(read_json(folder / f"part-{part}.json"))
-        (folder / f"part-{part}.json").unlink()
+        file = folder / f"part-{part}.json"
+        present.update(read_json(file))
+        file.unlink()
     pictures = list(settings.pictures())
-    present = np.array([[category in found[name] for category in CATEGORIES] for name, _, _ in pictures])
-    codes = LabelMatrix(np.where(present, PRESENT, ABSENT), CATEGORIES).to_codes("words")
+    mask = np.array([[category in present[name] for category in CATEGORIES] for name, _, _ in pictures])
+    codes = LabelMatrix(np.where(mask, PRESENT, ABSENT), CATEGORIES).to_codes("words")
     rows = ([name, split, *row] for (name, split, _), row in zip(pictures, codes, strict=True))
     write_csv(folder / "labels.csv", ["file_name", "split", *CATEGORIES], rows, line_end="\n")
 

@@ -1,6 +1,4 @@
-"""The objects of the demo pictures, outdoors: one short drawing per category, see ``demo_things`` for
-indoors.
-"""
+"""Outdoor objects of the demo images, one function per category; ``things`` has the indoor ones."""
 
 from __future__ import annotations
 
@@ -38,16 +36,15 @@ def ball(pen: Pen) -> None:
     """A beach ball, a football or a striped ball."""
     p = pen.paint
     pen.oval(50, 50, 42, 42, p.main)
-    kind = pen.rng.integers(3)
-    if kind == 0:
+    pattern = pen.rng.integers(3)
+    if pattern == 0:
         for start in range(0, 360, 120):
             pen.pie(50, 50, 42, 42, (start, start + 60), p.accent)
         pen.oval(50, 50, 8, 8, p.light)
-    elif kind == 1:
-        pen.shape(around(50, 50, 15, 5, -np.pi / 2), p.dark)
-        for (x, y), (u, v) in zip(
-            around(50, 50, 15, 5, -np.pi / 2), around(50, 50, 36, 5, -np.pi / 2), strict=True
-        ):
+    elif pattern == 1:
+        corners = around(50, 50, 15, 5, -np.pi / 2)
+        pen.shape(corners, p.dark)
+        for (x, y), (u, v) in zip(corners, around(50, 50, 36, 5, -np.pi / 2), strict=True):
             pen.line([(x, y), (u, v)], p.dark, 3)
             pen.oval(u, v, 6, 6, p.dark)
     else:
@@ -124,7 +121,7 @@ def cat(pen: Pen) -> None:
 
 
 def cloud(pen: Pen) -> None:
-    """Puffs on a flat base."""
+    """Round puffs on a flat base."""
     p = pen.paint
     tone = mix(p.main, p.light, pen.between(0.2, 0.7))
     for x, y, radius in ((24, 60, 17), (43, 45, 22), (64, 50, 19), (80, 62, 15)):
@@ -151,7 +148,7 @@ def fish(pen: Pen) -> None:
 
 
 def flower(pen: Pen) -> None:
-    """Petals round a centre, on a stem with a leaf."""
+    """Petals around a centre, on a stem with leaves."""
     p = pen.paint
     petals = int(pen.rng.integers(5, 9))
     stem = mix(p.accent, p.dark, 0.4)
@@ -193,7 +190,7 @@ def kite(pen: Pen) -> None:
 
 
 def moon(pen: Pen) -> None:
-    """A crescent, sometimes with a sleepy eye."""
+    """A crescent with craters."""
     p = pen.paint
     hollow = pen.between(0.35, 0.6)
     angles = np.linspace(-np.pi / 2, np.pi / 2, 28)
@@ -223,9 +220,8 @@ def rocket(pen: Pen) -> None:
     pen.shape([(40, 76), (60, 76), (55, 86), (50, 98), (45, 86)], p.accent)
     for side in (-1, 1):
         pen.shape([(50 + side * 14, 50), (50 + side * 34, 80), (50 + side * 12, 74)], p.accent)
-    pen.shape(
-        [(50, 3), (60, 16), (67, 38), (67, 58), (60, 78), (40, 78), (33, 58), (33, 38), (40, 16)], p.main
-    )
+    hull = [(50, 3), (60, 16), (67, 38), (67, 58), (60, 78), (40, 78), (33, 58), (33, 38), (40, 16)]
+    pen.shape(hull, p.main)
     pen.shape([(50, 3), (60, 16), (63, 24), (37, 24), (40, 16)], p.accent)
     pen.oval(50, 42, 10, 10, p.dark)
     pen.oval(50, 42, 7, 7, p.light)
@@ -246,9 +242,9 @@ def sailboat(pen: Pen) -> None:
 
 
 def snowman(pen: Pen) -> None:
-    """Two or three balls, a hat, a nose and arms of twigs."""
+    """Three balls, a hat, a nose and twigs for arms."""
     p = pen.paint
-    body = mix(pen.paint.main, pen.paint.light, pen.between(0.3, 0.8))
+    body = mix(p.main, p.light, pen.between(0.3, 0.8))
     for side in (-1, 1):
         pen.line([(50 + side * 18, 56), (50 + side * 42, 40), (50 + side * 46, 30)], p.dark, 2.5)
     pen.oval(50, 76, 25, 22, body)
@@ -296,9 +292,8 @@ def tree(pen: Pen) -> None:
     pen.box(44, 60, 56, 97, mix(p.dark, p.accent, 0.35))
     if pen.chance(0.5):
         for top, base, wide in ((40, 82, 38), (22, 60, 31), (4, 38, 23)):
-            pen.shape(
-                [(50, top), (50 + wide, base), (50 - wide, base)], mix(p.main, p.dark, (base - 38) / 260)
-            )
+            shade = mix(p.main, p.dark, (base - 38) / 260)
+            pen.shape([(50, top), (50 + wide, base), (50 - wide, base)], shade)
         return
     for x, y, radius in ((30, 46, 19), (70, 46, 19), (50, 26, 22), (50, 52, 21)):
         pen.oval(x, y, radius * pen.between(0.9, 1.1), radius, p.main)

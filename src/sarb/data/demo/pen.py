@@ -1,6 +1,4 @@
-"""The pen and the paints of the demo pictures: shapes in a 100 × 100 square, drawn large and reduced
-later.
-"""
+"""Drawing primitives and colours of the demo images: shapes in a 100 × 100 square, drawn enlarged."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 Colour = tuple[int, int, int]
 Points = Sequence[tuple[float, float]]
 
-#: pleasant together, and shared by all categories: a colour must not give its object away
+#: colours for all categories: the colour of an object must not reveal its category
 PALETTE: tuple[Colour, ...] = (
     (214, 64, 69),
     (236, 112, 78),
@@ -66,12 +64,12 @@ def mix(first: Colour, second: Colour, share: float) -> Colour:
 
 
 def distance(first: Colour, second: Colour) -> int:
-    """Sum of the channel differences of two colours."""
+    """Return the sum of the channel differences of two colours."""
     return sum(abs(a - b) for a, b in zip(first, second, strict=True))
 
 
 def pick_paint(rng: np.random.Generator, avoid: Colour) -> Paint:
-    """Draw the colours of one object so that it can be told from a background of colour ``avoid``."""
+    """Choose random colours for one object that stand out against a background of colour ``avoid``."""
     main = accent = avoid
     while distance(main, avoid) < 110:
         main = jitter(PALETTE[rng.integers(len(PALETTE))], rng)
@@ -82,7 +80,7 @@ def pick_paint(rng: np.random.Generator, avoid: Colour) -> Paint:
 
 @cache
 def symbol_font(pixels: int) -> ImageFont.FreeTypeFont:
-    """DejaVu Sans as it ships inside matplotlib, found without importing matplotlib."""
+    """Return DejaVu Sans, which ships with matplotlib, without importing matplotlib."""
     spec = find_spec("matplotlib")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("matplotlib is needed for the symbol font of the demo data set")
@@ -91,9 +89,7 @@ def symbol_font(pixels: int) -> ImageFont.FreeTypeFont:
 
 
 class Pen:
-    """Draws on a transparent square of ``side`` pixels; all positions and lengths are in hundredths of the
-    side.
-    """
+    """Draws on a transparent square of ``side`` pixels; positions and lengths are in percent of the side."""
 
     def __init__(self, side: int, paint: Paint, rng: np.random.Generator) -> None:
         self.image = Image.new("RGBA", (side, side))
@@ -103,11 +99,11 @@ class Pen:
         self.rng = rng
 
     def between(self, low: float, high: float) -> float:
-        """Return a random length: no two objects of a category are alike."""
+        """Return a random number, so that no two objects of a category look the same."""
         return float(self.rng.uniform(low, high))
 
     def chance(self, share: float) -> bool:
-        """Toss a coin."""
+        """Return True with probability ``share``."""
         return bool(self.rng.random() < share)
 
     def shape(self, points: Points, colour: Colour) -> None:
@@ -115,15 +111,15 @@ class Pen:
         self.draw.polygon([(x * self.unit, y * self.unit) for x, y in points], fill=colour)
 
     def oval(self, x: float, y: float, wide: float, high: float, colour: Colour) -> None:
-        """Fill an ellipse with centre (x, y) and half axes ``wide``, ``high``."""
+        """Fill an ellipse with centre (x, y) and half-axes ``wide`` and ``high``."""
         self.draw.ellipse(self._around(x, y, wide, high), fill=colour)
 
     def box(
         self, left: float, top: float, right: float, bottom: float, colour: Colour, corner: float = 0
     ) -> None:
-        """Fill a rectangle, with round corners if asked."""
-        place = [value * self.unit for value in (left, top, right, bottom)]
-        self.draw.rounded_rectangle(place, corner * self.unit, fill=colour)
+        """Fill a rectangle, optionally with rounded corners."""
+        pixels = [value * self.unit for value in (left, top, right, bottom)]
+        self.draw.rounded_rectangle(pixels, corner * self.unit, fill=colour)
 
     def line(self, points: Points, colour: Colour, width: float) -> None:
         """Draw a line with round joints and ends."""
@@ -142,11 +138,10 @@ class Pen:
         width: float,
         turn: Points = ((0, 360),),
     ) -> None:
-        """Draw (arcs of) an ellipse; ``turn`` holds start and end angles, clockwise from three o'clock."""
+        """Draw arcs of an ellipse; ``turn`` has start and end angles, clockwise from three o'clock."""
+        bounds = self._around(x, y, wide, high)
         for start, end in turn:
-            self.draw.arc(
-                self._around(x, y, wide, high), start, end, fill=colour, width=round(width * self.unit)
-            )
+            self.draw.arc(bounds, start, end, fill=colour, width=round(width * self.unit))
 
     def pie(
         self, x: float, y: float, wide: float, high: float, turn: tuple[float, float], colour: Colour
@@ -155,7 +150,7 @@ class Pen:
         self.draw.pieslice(self._around(x, y, wide, high), *turn, fill=colour)
 
     def cut(self, x: float, y: float, wide: float, high: float) -> None:
-        """Cut an ellipse out of what was drawn so far."""
+        """Erase an ellipse from the drawing."""
         self.draw.ellipse(self._around(x, y, wide, high), fill=(0, 0, 0, 0))
 
     def sweep(self, top: float, bottom: float, first: Colour, last: Colour) -> None:
@@ -165,7 +160,7 @@ class Pen:
         self.image.paste(Image.fromarray(ramp).resize((self.image.width, rows)), (0, round(top * self.unit)))
 
     def glyph(self, character: str, colour: Colour, high: float = 92) -> None:
-        """Draw one symbol of the font in the middle so that its longer side is about ``high``."""
+        """Draw one character in the middle, with its longer side about ``high``."""
         left, top, right, bottom = symbol_font(100).getbbox(character)
         font = symbol_font(max(8, round(100 * high * self.unit / max(right - left, bottom - top, 1))))
         self.draw.text((50 * self.unit, 50 * self.unit), character, fill=colour, font=font, anchor="mm")

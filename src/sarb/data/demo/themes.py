@@ -1,4 +1,4 @@
-"""The places of the demo pictures: a background each, and which objects one meets there."""
+"""Themes of the demo images: a background each, and the objects that occur there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from sarb.data.demo.pen import Colour, Pen, jitter, mix
 
-#: (top, bottom) of the sky: noon, haze, evening, overcast
+#: (top, bottom) colours of the sky: noon, haze, evening, overcast
 SKIES: tuple[tuple[Colour, Colour], ...] = (
     ((112, 178, 226), (208, 232, 240)),
     ((164, 204, 222), (244, 234, 214)),
@@ -37,7 +37,7 @@ def hills(pen: Pen, horizon: float, colour: Colour, count: int = 3) -> None:
 
 
 def harbour(pen: Pen, horizon: float) -> None:
-    """Sky, sea with waves, a strip of sand."""
+    """Sky, sea with waves and a strip of sand."""
     sky(pen, horizon)
     sea = jitter((64, 138, 170), pen.rng, 24)
     sand = jitter((228, 204, 156), pen.rng, 20)
@@ -77,10 +77,11 @@ def kitchen(pen: Pen, horizon: float) -> None:
     tile = jitter(((206, 222, 214), (236, 222, 200), (200, 212, 228))[pen.rng.integers(3)], pen.rng, 14)
     pen.sweep(0, horizon + 1, tile, mix(tile, pen.paint.dark, 0.12))
     step = pen.between(9, 15)
-    for place in np.arange(pen.between(0, step), 100, step):
-        pen.box(place, 0, place + 0.7, horizon, mix(tile, (255, 255, 255), 0.6))
-        if place < horizon:
-            pen.box(0, place, 100, place + 0.7, mix(tile, (255, 255, 255), 0.6))
+    joint = mix(tile, (255, 255, 255), 0.6)
+    for start in np.arange(pen.between(0, step), 100, step):
+        pen.box(start, 0, start + 0.7, horizon, joint)
+        if start < horizon:
+            pen.box(0, start, 100, start + 0.7, joint)
     planks(pen, horizon, jitter((196, 146, 100), pen.rng, 26))
 
 
@@ -151,9 +152,8 @@ def night(pen: Pen, horizon: float) -> None:
 
 def playroom(pen: Pen, horizon: float) -> None:
     """Striped wallpaper, a wooden floor and a rug."""
-    wall = jitter(
-        ((236, 206, 196), (196, 216, 200), (236, 222, 178), (204, 200, 226))[pen.rng.integers(4)], pen.rng, 12
-    )
+    papers = ((236, 206, 196), (196, 216, 200), (236, 222, 178), (204, 200, 226))
+    wall = jitter(papers[pen.rng.integers(len(papers))], pen.rng, 12)
     pen.sweep(0, horizon + 1, wall, mix(wall, pen.paint.dark, 0.06))
     wide = pen.between(4, 9)
     for x in np.arange(0, 100, 2 * wide):
@@ -165,7 +165,7 @@ def playroom(pen: Pen, horizon: float) -> None:
 
 
 def paper(pen: Pen, horizon: float) -> None:
-    """No place at all: a sheet of coloured paper, so that only the other objects tell what to expect."""
+    """Plain coloured paper, which says nothing about the objects to expect."""
     tone = mix(jitter(pen.paint.main, pen.rng), (235, 230, 220), 0.55)
     pen.sweep(0, 101, mix(tone, (255, 255, 255), 0.2), mix(tone, pen.paint.dark, 0.12))
     for _ in range(int(pen.rng.integers(0, 5))):
@@ -175,9 +175,7 @@ def paper(pen: Pen, horizon: float) -> None:
 
 
 class Theme(NamedTuple):
-    """A place: its background, the range of its horizon, its share of the pictures and its objects with
-    weights.
-    """
+    """A background, the range of its horizon in percent, its share of the images, and weights of objects."""
 
     background: Callable[[Pen, float], None]
     horizon: tuple[float, float]
@@ -186,103 +184,36 @@ class Theme(NamedTuple):
 
 
 THEMES: dict[str, Theme] = {
-    "harbour": Theme(
-        harbour,
-        (38, 55),
-        0.15,
-        {"sailboat": 9, "anchor": 4, "fish": 7, "umbrella": 5, "ball": 3, "sun": 5, "cloud": 7, "kite": 2},
-    ),
-    "street": Theme(
-        street,
-        (50, 62),
-        0.16,
-        {
-            "car": 10,
-            "bicycle": 5,
-            "traffic light": 6,
-            "house": 5,
-            "tree": 9,
-            "cat": 2,
-            "umbrella": 3,
-            "cloud": 4,
-        },
-    ),
-    "kitchen": Theme(
-        kitchen,
-        (48, 62),
-        0.13,
-        {
-            "cup": 10,
-            "fork": 6,
-            "clock": 4,
-            "chair": 6,
-            "fish": 2,
-            "mushroom": 3,
-            "lamp": 2,
-            "flower": 3,
-            "cat": 2,
-        },
-    ),
-    "office": Theme(
-        office,
-        (52, 64),
-        0.13,
-        {
-            "book": 9,
-            "envelope": 4,
-            "telephone": 5,
-            "scissors": 3,
-            "lamp": 5,
-            "clock": 4,
-            "cup": 6,
-            "chair": 4,
-        },
-    ),
-    "park": Theme(
-        park,
-        (40, 56),
-        0.18,
-        {
-            "tree": 14,
-            "flower": 8,
-            "mushroom": 3,
-            "ball": 4,
-            "kite": 4,
-            "bicycle": 4,
-            "sun": 5,
-            "cloud": 6,
-            "balloon": 2,
-        },
-    ),
-    "winter": Theme(
-        winter,
-        (42, 58),
-        0.10,
-        {"snowman": 7, "tree": 11, "house": 7, "cloud": 4, "cat": 2, "moon": 2, "lamp": 1, "airplane": 1},
-    ),
-    "night": Theme(
-        night,
-        (72, 84),
-        0.08,
-        {"moon": 6, "rocket": 5, "airplane": 4, "balloon": 4, "cloud": 5, "house": 4, "tree": 4, "cat": 2},
-    ),
-    "playroom": Theme(
-        playroom,
-        (52, 64),
-        0.07,
-        {
-            "ball": 6,
-            "rocket": 3,
-            "cat": 7,
-            "book": 6,
-            "chair": 5,
-            "kite": 3,
-            "telephone": 1,
-            "airplane": 3,
-            "car": 4,
-            "snowman": 1,
-            "balloon": 2,
-            "scissors": 1,
-        },
-    ),
-}
+    "harbour": Theme(harbour, (38, 55), 0.15, {
+        "sailboat": 9, "anchor": 4, "fish": 7, "umbrella": 5, "ball": 3, "sun": 5,
+        "cloud": 7, "kite": 2,
+    }),
+    "street": Theme(street, (50, 62), 0.16, {
+        "car": 10, "bicycle": 5, "traffic light": 6, "house": 5, "tree": 9, "cat": 2,
+        "umbrella": 3, "cloud": 4,
+    }),
+    "kitchen": Theme(kitchen, (48, 62), 0.13, {
+        "cup": 10, "fork": 6, "clock": 4, "chair": 6, "fish": 2, "mushroom": 3,
+        "lamp": 2, "flower": 3, "cat": 2,
+    }),
+    "office": Theme(office, (52, 64), 0.13, {
+        "book": 9, "envelope": 4, "telephone": 5, "scissors": 3, "lamp": 5, "clock": 4,
+        "cup": 6, "chair": 4,
+    }),
+    "park": Theme(park, (40, 56), 0.18, {
+        "tree": 14, "flower": 8, "mushroom": 3, "ball": 4, "kite": 4, "bicycle": 4,
+        "sun": 5, "cloud": 6, "balloon": 2,
+    }),
+    "winter": Theme(winter, (42, 58), 0.10, {
+        "snowman": 7, "tree": 11, "house": 7, "cloud": 4, "cat": 2, "moon": 2,
+        "lamp": 1, "airplane": 1,
+    }),
+    "night": Theme(night, (72, 84), 0.08, {
+        "moon": 6, "rocket": 5, "airplane": 4, "balloon": 4, "cloud": 5, "house": 4,
+        "tree": 4, "cat": 2,
+    }),
+    "playroom": Theme(playroom, (52, 64), 0.07, {
+        "ball": 6, "rocket": 3, "cat": 7, "book": 6, "chair": 5, "kite": 3,
+        "telephone": 1, "airplane": 3, "car": 4, "snowman": 1, "balloon": 2, "scissors": 1,
+    }),
+}  # fmt: skip

@@ -1,4 +1,4 @@
-"""The objects of the demo pictures, indoors, and the table of all categories."""
+"""Indoor objects of the demo images, and the table of all categories."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from sarb.data.demo.pen import Pen, around, mix
 
 
 def book(pen: Pen) -> None:
-    """Open, or closed and seen from the front."""
+    """An open book, or a closed one from the front."""
     p = pen.paint
     if pen.chance(0.5):
         for side in (-1, 1):
             pen.shape([(50, 30), (50 + side * 46, 20), (50 + side * 46, 78), (50, 88)], p.main)
             pen.shape([(50, 28), (50 + side * 41, 17), (50 + side * 41, 72), (50, 82)], p.light)
+            grey = mix(p.light, p.dark, 0.5)
             for drop in range(0, 40, 8):
-                pen.line(
-                    [(50 + side * 6, 37 + drop), (50 + side * 36, 29 + drop)], mix(p.light, p.dark, 0.5), 1.6
-                )
+                pen.line([(50 + side * 6, 37 + drop), (50 + side * 36, 29 + drop)], grey, 1.6)
         pen.line([(50, 28), (50, 86)], p.dark, 2)
         return
     pen.box(20, 8, 84, 94, p.light, 4)
@@ -63,11 +62,8 @@ def clock(pen: Pen) -> None:
     for (x, y), (u, v) in zip(around(50, 52, 28, 12), around(50, 52, 24, 12), strict=True):
         pen.line([(x, y), (u, v)], p.dark, 2)
     for length, width, angle in ((16, 4.5, pen.between(0, 6.3)), (24, 3, pen.between(0, 6.3))):
-        pen.line(
-            [(50, 52), (50 + length * float(np.cos(angle)), 52 + length * float(np.sin(angle)))],
-            p.dark,
-            width,
-        )
+        tip = (50 + length * float(np.cos(angle)), 52 + length * float(np.sin(angle)))
+        pen.line([(50, 52), tip], p.dark, width)
     pen.oval(50, 52, 3.5, 3.5, p.accent)
 
 
@@ -91,7 +87,7 @@ def cup(pen: Pen) -> None:
 
 
 def envelope(pen: Pen) -> None:
-    """Closed, with a flap and a seal or a stamp."""
+    """A closed envelope with a flap and a seal, or with a stamp and an address."""
     p = pen.paint
     pen.box(5, 20, 95, 82, p.main, 3)
     shade = mix(p.main, p.dark, 0.35)
@@ -108,7 +104,7 @@ def envelope(pen: Pen) -> None:
 
 
 def fork(pen: Pen) -> None:
-    """Upright, three or four tines."""
+    """A fork with three or four tines, upright."""
     p = pen.paint
     tines = int(pen.rng.integers(3, 5))
     for x in np.linspace(34, 66, tines):
@@ -136,20 +132,19 @@ def lamp(pen: Pen) -> None:
 
 
 def scissors(pen: Pen) -> None:
-    """Half open, handles below."""
+    """Half-open scissors, handles at the bottom."""
     p = pen.paint
-    open_ = pen.between(9, 20)
+    spread = pen.between(9, 20)
     for side in (-1, 1):
-        pen.shape(
-            [(50 + side * open_, 3), (50 + side * 6, 56), (50 - side * 5, 58)], mix(p.light, p.dark, 0.3)
-        )
+        blade = [(50 + side * spread, 3), (50 + side * 6, 56), (50 - side * 5, 58)]
+        pen.shape(blade, mix(p.light, p.dark, 0.3))
         pen.line([(50 - side * 2, 54), (50 + side * 15, 70)], p.main, 6)
         pen.ring(50 + side * 19, 80, 14, 16, p.main, 6.5)
     pen.oval(50, 56, 4, 4, p.accent)
 
 
 def telephone(pen: Pen) -> None:
-    """An old one with a dial and a handset on top."""
+    """An old telephone with a dial and a handset on top."""
     p = pen.paint
     pen.shape([(30, 36), (70, 36), (90, 88), (10, 88)], p.main)
     pen.box(10, 84, 90, 92, mix(p.main, p.dark, 0.35), 3)
@@ -165,10 +160,10 @@ def telephone(pen: Pen) -> None:
 
 
 class Thing(NamedTuple):
-    """How a category is drawn and where it likes to be.
+    """How and where a category is drawn.
 
-    ``zone``: "air" (upper part), "ground" (stands below the horizon) or "loose" (anywhere, at any angle).
-    ``tilt``: largest rotation in degrees. ``symbols``: characters that show it too, as a printed sign would.
+    ``zone``: "air" (upper part), "ground" (below the horizon) or "loose" (anywhere). ``tilt``: largest
+    rotation in degrees. ``symbols``: characters that may be drawn instead, like a printed sign.
     """
 
     draw: Callable[[Pen], None]
