@@ -1,6 +1,12 @@
-"""Blends: ``(x, targets) -> (x, targets)`` at one stage of the network, completing entries that were unknown.
+"""Blends: ``(x, targets) -> (x, targets)`` at one stage of the network; they complete unknown entries.
 
 ILRB (:class:`InstanceBlend`) and PLRB (:class:`PrototypeBlend`) work on the representations (B, C, D).
+
+instance     ILRB, with a known positive of another image
+prototype    PLRB, with a prototype of the category
+kmeans       the clustering that finds prototypes
+coefficient  α and β
+mixup        mixing of whole images or maps
 """
 
 from sarb.blends.instance import InstanceBlend, random_partner

@@ -1,4 +1,13 @@
-"""Methods: ways to train a network from partial labels."""
+"""Methods: ways to train a network with partial labels.
+
+base         what the training loop calls
+sarb         SARB, the paper's method
+partial_bce  the known labels only
+asl          asymmetric loss
+mixup        IP-Mixup and FM-Mixup
+curriculum   curriculum labeling
+strategies   which pseudo-labels curriculum labeling trusts
+"""
 
 from sarb.methods.base import Method
 from sarb.methods.curriculum import Curriculum

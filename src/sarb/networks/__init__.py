@@ -1,4 +1,22 @@
-"""Networks: images to maps to representations to logits."""
+"""Networks: images -> maps (B, D, H, W) -> representations (B, C, D) -> logits (B, C).
+
+base          the three stages, and what other modules ask a network
+ssgrl         SSGRL, the paper's network
+kggr          SSGRL with a second graph over the classifiers
+gcn_ml        a graph convolution over word vectors
+pooled        global average pooling and one linear layer
+decouple      SD, a representation per category by word-guided attention
+scores        the scores of SD, in blocks
+attention     SAM, a representation per category by masks
+words         word vectors, given or learned
+graph         the gated graph
+gates         its element-wise part, with a hand-written gradient
+sparse_graph  a sparse graph for thousands of categories
+classifier    the classifier on top of the graph
+informed      initial weights computed from the data
+branches      a shortcut that shares graph work between the branches of SARB
+backbones     image to map
+"""
 
 from sarb.networks.attention import SemanticAttention
 from sarb.networks.backbones.base import Backbone, create_backbone
