@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from sarb.files import atomic_write, cache_dir, near_path, read_json, write_json, write_rows
+from sarb.files import (
+    atomic_write,
+    cache_dir,
+    csv_text,
+    near_path,
+    read_json,
+    write_csv,
+    write_json,
+    write_rows,
+)
 
 
 @pytest.fixture
@@ -135,3 +144,27 @@ def test_the_header_is_the_union_of_the_keys_in_order(tmp_path):
 def test_no_rows_make_no_trouble(tmp_path):
     write_rows(tmp_path / "log.csv", [])
     assert (tmp_path / "log.csv").read_text().strip() == ""
+
+
+def test_csv_rows_are_sequences_or_mappings():
+    assert csv_text(["a", "b"], [(1, None), ["x,y", 'say "no"']]) == 'a,b\n1,\n"x,y","say ""no"""\n'
+    assert (
+        csv_text(["a", "b"], [{"b": 2.5, "a": 1, "other": 3}, {"b": "two\nlines"}])
+        == 'a,b\n1,2.5\n,"two\nlines"\n'
+    )
+
+
+def test_a_csv_file_is_written_whole_with_the_line_end_asked_for(tmp_path):
+    write_csv(tmp_path / "new" / "a.csv", ["name"], [["größe"]])
+    assert (tmp_path / "new" / "a.csv").read_bytes() == "name\r\ngröße\r\n".encode()
+    write_csv(tmp_path / "new" / "a.csv", ["name"], iter([["x"]]), line_end="\n")
+    assert (tmp_path / "new" / "a.csv").read_bytes() == b"name\nx\n"
+
+    def rows():
+        yield ["y"]
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        write_csv(tmp_path / "new" / "a.csv", ["name"], rows())
+    assert (tmp_path / "new" / "a.csv").read_bytes() == b"name\nx\n"
+    assert names(tmp_path / "new") == ["a.csv"]

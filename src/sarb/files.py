@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from sarb.errors import near_name
+
+Row = Sequence[Any] | Mapping[str, Any]
 
 
 @contextmanager
@@ -45,13 +48,35 @@ def read_json(path: str | Path) -> Any:
     return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
+def write_csv(
+    path: str | Path, header: Sequence[str], rows: Iterable[Row], *, line_end: str = "\r\n"
+) -> None:
+    """Write a header and rows as CSV, atomically; see :func:`csv_text` for what a row is."""
+    with atomic_write(path) as file:
+        _write_rows(file, header, rows, line_end)
+
+
 def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write dictionaries as CSV; the header is the union of their keys in order of appearance."""
-    header = list(dict.fromkeys(key for row in rows for key in row))
-    with atomic_write(path) as file:
-        writer = csv.DictWriter(file, header, restval="")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(path, list(dict.fromkeys(key for row in rows for key in row)), rows)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Row], *, line_end: str = "\n") -> str:
+    """Return a header and rows as CSV text.
+
+    A row is a sequence of cells, or a mapping from column name to cell: a missing cell stays empty, and keys
+    that are no column are ignored. ``None`` is an empty cell.
+    """
+    buffer = io.StringIO()
+    _write_rows(buffer, header, rows, line_end)
+    return buffer.getvalue()
+
+
+def _write_rows(file: IO[str], header: Sequence[str], rows: Iterable[Row], line_end: str) -> None:
+    writer = csv.writer(file, lineterminator=line_end)
+    writer.writerow(header)
+    for row in rows:
+        writer.writerow([row.get(name, "") for name in header] if isinstance(row, Mapping) else row)
 
 
 def near_path(path: Path) -> Path | None:

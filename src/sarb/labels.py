@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sarb.counts import pair_counts, rates
 from sarb.errors import DataError, check_choice, check_share, unknown_name
+from sarb.files import atomic_write
 from sarb.matrix import checked_names, chosen_rows, row_blocks
 
 if TYPE_CHECKING:
@@ -326,8 +327,6 @@ class LabelMatrix:
 
     def save(self, path: str | Path) -> None:
         """Write an ``.npz`` file that can be read without pickle."""
-        from sarb.files import atomic_write
-
         with atomic_write(path, "wb") as file:
             np.savez_compressed(
                 file, values=self.values, categories=np.array(self.categories), paths=np.array(self.paths)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sarb.errors import DataError
-from sarb.files import atomic_write
+from sarb.files import atomic_write, csv_text
 from sarb.matrix import checked_names, chosen_rows
 
 
@@ -104,19 +102,16 @@ class Scores:
         ``threshold`` (a probability) it is long: ``file_name,label,probability``, one row per label that
         passes both.
         """
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
         if top_k is None and threshold is None:
-            writer.writerow(["file_name", *self.categories])
-            for file_name, row in zip(self.paths, self.probabilities, strict=True):
-                writer.writerow([file_name, *(f"{value:.6g}" for value in row)])
+            table = zip(self.paths, self.probabilities, strict=True)
+            rows = ([name, *(f"{value:.6g}" for value in row)] for name, row in table)
+            text = csv_text(["file_name", *self.categories], rows)
         else:
-            writer.writerow(["file_name", "label", "probability"])
-            writer.writerows(self._passing(top_k, threshold))
+            text = csv_text(["file_name", "label", "probability"], self._passing(top_k, threshold))
         if path is not None:
             with atomic_write(path) as file:
-                file.write(buffer.getvalue())
-        return buffer.getvalue()
+                file.write(text)
+        return text
 
     def _passing(self, top_k: int | None, threshold: float | None) -> list[tuple[str, str, str]]:
         """Return the rows of the long table."""

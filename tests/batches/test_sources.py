@@ -111,16 +111,16 @@ class Pixels(PartialBCE):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"cache": False}, ["cache_views=2", "--no-cache", "leave out one of the two", "--augment"]),
+        ({"cache": False}, ["cache_views=2", "--no-cache", "drop one of the two", "--augment"]),
         (
             {"backbone_options": {"train_stages": 3}},
             ["--cache-views 2", "every stage", "train_stages", "--augment"],
         ),
-        ({"method": Paired}, ["--cache-views 2", "method 'test'", "needs several views", "Leave it out"]),
-        ({"method": Pixels}, ["--cache-views 2", "method 'test' mixes pixels", "Leave it out"]),
+        ({"method": Paired}, ["--cache-views 2", "method 'test'", "needs several views", "Remove it"]),
+        ({"method": Pixels}, ["--cache-views 2", "method 'test' mixes pixels", "Remove it"]),
         ({"cache_views": -1}, ["cache_views must be at least 0, got -1"]),
         ({"cache_views": 1.5}, ["cache_views must be int, got 1.5"]),
-        ({"cache_views": 0, "cache": True, "augment": True}, ["augmentation is on", "--cache-views 4"]),
+        ({"cache_views": 0, "cache": True, "augment": True}, ["augmentation bypasses it", "--cache-views 4"]),
     ],
 )
 def test_what_cannot_be_cached_is_refused(monkeypatch, squares_data, cache, options, words):

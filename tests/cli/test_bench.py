@@ -85,7 +85,7 @@ def test_without_a_checkout_one_line_says_where_to_get_it(monkeypatch, tmp_path,
         main()
     error = capsys.readouterr().err
     assert stop.value.code == 2
-    assert error.count("\n") == 1 and "source of sarb" in error and "pip install -e ." in error
+    assert error.count("\n") == 1 and "source checkout of sarb" in error and "pip install -e ." in error
 
 
 def test_help_imports_no_torch():

@@ -36,5 +36,5 @@ def test_each_folder_names_its_modules(folder):
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
     named = re.findall(r"^(\w+/?)\s{2,}\S", text, re.M)
     modules = {file.stem for file in folder.glob("*.py") if not file.stem.startswith("__")}
-    packages = {f"{file.parent.name}/" for file in folder.glob("*/__init__.py")}
-    assert set(named) == modules | packages
+    folders = {f"{entry.name}/" for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "_"}
+    assert set(named) == modules | folders

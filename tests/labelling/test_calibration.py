@@ -30,9 +30,7 @@ def test_better_than_before_and_than_the_base_rate_on_the_unknown(case, method):
 
 
 def test_figures_are_measured_on_labels_the_fit_has_not_seen():
-    """Labels without any rule: a fit that was judged on its own labels would seem better than the base
-    rate.
-    """
+    """Random labels: a fit judged on its own labels would seem better than the base rate."""
     random = np.random.default_rng(0)
     labels = LabelMatrix(np.where(random.random((100, 5)) < 0.5, 1, -1), list("abcde"))
     scores = sarb.Scores(random.normal(size=(100, 5)), list("abcde"))

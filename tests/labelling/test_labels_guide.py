@@ -1,6 +1,4 @@
-"""The pages on calibration, completion and suggestion: every block is executed, every table compared with
-the code.
-"""
+"""The pages on calibration, completion and suggestion: every block runs, every table matches the code."""
 
 import inspect
 

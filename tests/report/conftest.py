@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from sarb.labels import LabelMatrix
-from sarb.report import Report, samples, sections
+from sarb.report import Report, html, samples, sections
 from sarb.scores import Scores
 
 NASTY = ["cat", "<script>alert(1)</script>", "a & \"b\" 'c'", "US$ or CA$", "[bold]rich[/bold]"]
@@ -85,7 +85,9 @@ def fill_run(folder, categories=6, with_pictures=True):
 def no_pictures(monkeypatch):
     """Leave out the drawing, which has its own tests and takes nearly all the time."""
     monkeypatch.setattr(
-        sections, "_plot", lambda run, name, draw, alternative, caption: f"<figure>{caption}</figure>"
+        sections,
+        "_plot",
+        lambda run, name, draw, alternative, caption, style="": html.Plot("", "", alternative, caption),
     )
     monkeypatch.setattr(samples, "sample_grid", lambda shown: b"")
 

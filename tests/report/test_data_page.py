@@ -11,8 +11,7 @@ from PIL import Image
 from sarb.data.check.stats import stats
 from sarb.data.dataset import Data, Dataset
 from sarb.labels import LabelMatrix
-from sarb.report import data_page, plots
-from sarb.report.html import thumbnail
+from sarb.report import data_page, html, plots
 from tests.report.conftest import NASTY, draw_pictures, names
 from tests.report.test_page import Page
 from tests.report.test_plots import colours
@@ -40,7 +39,9 @@ def make(values, categories=None, paths=None, test=0):
 @pytest.fixture
 def no_plots(monkeypatch):
     """Leave out the drawing, which takes nearly all the time."""
-    monkeypatch.setattr(data_page, "_plot", lambda draw, caption: f"<figure>{caption}</figure>")
+    monkeypatch.setattr(
+        data_page, "_plot", lambda draw, caption, style="": html.Plot("", "", caption, caption)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_labels_below_a_picture(no_plots):
         in text
     )
     assert (
-        '<p class="chips"><em>none known present</em></p><p class="note">train · 0 known absent</p>' in text
+        '<p class="chips"><em>no known positives</em></p><p class="note">train · 0 known absent</p>' in text
     )
     many = data_page.data_page(stats(make(np.ones((1, 20), int))))
     assert "<em>and 8 more</em>" in many
@@ -115,12 +116,12 @@ def test_samples_are_seeded_and_spread_over_the_splits(no_plots):
 def test_images_can_be_left_out(no_plots, monkeypatch):
     monkeypatch.setattr("sarb.report.html.thumbnail", lambda *_: pytest.fail("an image was opened"))
     text = data_page.data_page(stats(make([[1, 1]])), images=False)
-    assert "pictures were left out" in text and 'class="thumbs"' not in text
+    assert "they were left out" in text and 'class="thumbs"' not in text
 
 
 def test_thumbnails_are_small(tmp_path):
     Image.new("RGB", (1000, 500), "red").save(tmp_path / "a.jpg")
-    encoded = re.search(r'base64,([^"]*)"', thumbnail(tmp_path / "a.jpg", 160))[1]
+    encoded = html.thumbnail(tmp_path / "a.jpg", 160).source.removeprefix("data:image/jpeg;base64,")
     with Image.open(io.BytesIO(base64.b64decode(encoded))) as image:
         assert image.format == "JPEG" and image.size == (160, 80)
 
@@ -147,7 +148,7 @@ def test_numbers_on_the_page(no_plots):
         "Positives": "0.67",
         "All positives": "1.00",
     }
-    assert "train: no known positive of dog" in text and "test holds no image" in text
+    assert "train: no known positive for dog" in text and "test has no images" in text
     assert '<td data-value="0.3333333333333333">33.3 %</td>' in text  # known share of dog
 
 
@@ -167,7 +168,7 @@ def test_many_categories_are_cut_and_said(no_plots):
 def test_little_data_is_drawn(values, tmp_path):
     text = stats(make(np.asarray(values, int))).save(tmp_path / "s.html").read_text(encoding="utf-8")
     assert Page(text).headings == HEADINGS
-    assert ("No image is known to show two categories" in text) == (np.asarray(values).sum() != 2)
+    assert ("no image is known to show two categories" in text) == (np.asarray(values).sum() != 2)
 
 
 def test_fewer_bars():

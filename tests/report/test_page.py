@@ -111,7 +111,7 @@ def test_numbers_are_those_of_metrics_json(written):
         folder / "labels.npz"
     ).known_share  # of labels that were not all known before hiding
     assert share < 0.6 and cards["Known labels"] == f"{100 * share:.3g} %"
-    assert f"Trained with {100 * share:.3g} % of the labels" in text and "60 % asked for" in text
+    assert f"Trained with {100 * share:.3g} % of the labels" in text and "60 % requested" in text
     values = set(re.findall(r'data-value="([^"]*)"', text))
     for name in ("OP", "OR", "CP", "CR", "OF1_top3", "CF1_top3_raw"):
         assert repr(stored[name]) in values
@@ -136,13 +136,13 @@ def test_both_colour_schemes_and_print(written):
 @pytest.mark.parametrize(
     ("gone", "sentence"),
     [
-        ("log.csv", "There is no log.csv"),
-        ("scores.npz", "scores.npz and test_labels.npz are not both"),
-        ("test_labels.npz", "scores.npz and test_labels.npz are not both"),
-        ("labels.npz", "There is no labels.npz"),
-        ("config.json", "There is no config.json"),
+        ("log.csv", "no log.csv with a finished epoch"),
+        ("scores.npz", "need both scores.npz and test_labels.npz"),
+        ("test_labels.npz", "need both scores.npz and test_labels.npz"),
+        ("labels.npz", "the folder has no labels.npz"),
+        ("config.json", "The folder has no config.json"),
         ("steps.csv", "What the numbers mean"),
-        ("pictures", "no longer where they were"),
+        ("pictures", "were moved or deleted"),
     ],
 )
 def test_a_missing_file_is_a_sentence(run, gone, sentence, no_pictures):
@@ -175,15 +175,15 @@ def test_the_best_epoch_is_shown_beside_the_last(run, no_pictures):
     stored["best"] = {"mAP": 98.76, "mAP_interpolated": None, "OF1": 1.0}
     (run / "metrics.json").write_text(json.dumps(stored))
     text = Page(write_report(run).read_text()).text
-    assert "best on the validation images" in text and "98.8" in text
+    assert "best epoch on the validation images" in text and "98.8" in text
 
 
 @pytest.mark.parametrize("count", [1, 90])
 def test_one_category_and_many(tmp_path, count, no_pictures):
     text = write_report(fill_run(tmp_path / "run", count, with_pictures=False)).read_text()
     assert len(text) < 3_000_000
-    assert ("a single category" in text) == (count == 1)
-    assert ("too many to name" in text) == (count == 90)
+    assert ("only one category" in text) == (count == 1)
+    assert ("too many categories to show" in text) == (count == 90)
 
 
 def test_what_is_no_run_folder_is_one_clear_error(tmp_path, run):
@@ -204,7 +204,7 @@ def test_the_known_share_is_the_true_one(run, no_pictures):
     (run / "config.json").write_text(json.dumps(config))
     share = LabelMatrix.load(run / "labels.npz").known_share
     assert f"Trained with {100 * share:.3g} % of the labels" in write_report(run).read_text()
-    assert "asked for" not in write_report(run).read_text()
+    assert "requested" not in write_report(run).read_text()
     (run / "labels.npz").unlink()
     assert "Trained with 72 % of the labels" in write_report(run).read_text()
 
@@ -212,7 +212,7 @@ def test_the_known_share_is_the_true_one(run, no_pictures):
 def test_few_positives_are_a_caution(run, no_pictures):
     positives = int(LabelMatrix.load(run / "test_labels.npz").positives.sum())
     text = write_report(run).read_text()
-    assert (f"rough: only {positives} known positives in the images tested" in text) == (positives < 100)
+    assert (f"rough: only {positives} known positives in the test images" in text) == (positives < 100)
     metrics = json.loads((run / "metrics.json").read_text())
     for name in ("scores.npz", "test_labels.npz"):
         (run / name).unlink()
@@ -220,4 +220,4 @@ def test_few_positives_are_a_caution(run, no_pictures):
         row["positives"] = 3
     (run / "metrics.json").write_text(json.dumps(metrics))
     few = 3 * len(metrics["per_category"])
-    assert f"rough: only {few} known positives in the images tested" in write_report(run).read_text()
+    assert f"rough: only {few} known positives in the test images" in write_report(run).read_text()

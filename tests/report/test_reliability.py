@@ -1,6 +1,7 @@
 from sarb.labelling.calibration import calibrate
+from sarb.report import write_report
 from sarb.report.reliability import reliability
-from sarb.report.sections import calibration_section
+from sarb.report.sections import calibration
 from sarb.runs.folder import RunFolder
 from tests.labelling.made_scores import make
 from tests.report.conftest import fill_run
@@ -18,10 +19,10 @@ def test_draws_both_or_says_why_not():
 
 def test_section(tmp_path):
     fill_run(tmp_path / "run")
-    assert "not calibrated" in calibration_section(RunFolder.read(tmp_path / "run"))
+    assert calibration(RunFolder.read(tmp_path / "run")) is None
     scores, labels, _, _ = make(200, [0.5, 0.5], [-1.0, 0.0])
     found = calibrate(scores, labels, source="<the tests>")
     found.save(tmp_path / "run" / "thresholds.json")
-    page = calibration_section(RunFolder.read(tmp_path / "run"))
+    page = write_report(tmp_path / "run").read_text()
     assert f"{found.figures['calibration_error']['after']:.4f}" in page and "&lt;the tests&gt;" in page
     assert "thing 1" in page and (tmp_path / "run/plots/reliability.png").read_bytes().startswith(PNG)

@@ -89,4 +89,4 @@ def test_few_positives_are_a_caution(positives, rough):
     labels = np.full((120, 1), -1)
     labels[:positives] = 1
     report = Report.of(Scores(np.linspace(-1, 1, 120)[:, None], ["cat"]), labels)
-    assert ("rough: only 99 known positives in the images tested" in str(report)) == rough
+    assert ("rough: only 99 known positives in the test images" in str(report)) == rough

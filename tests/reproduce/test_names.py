@@ -44,7 +44,7 @@ def test_figures_need_a_training_without_plrb():
         (("comparisons", None, (0.1,), (0,)), "Did you mean 'comparison'"),
         (("comparison", ["SSGRl"], (0.1,), (0,)), "Did you mean 'SSGRL'"),
         (("comparison", None, (10.0,), (0,)), "did you mean 0.1"),
-        (("comparison", None, (0.0,), (0,)), "no label to learn from"),
+        (("comparison", None, (0.0,), (0,)), "nothing to learn from"),
         (("comparison", None, (0.1,), ()), "no seed"),
     ],
 )

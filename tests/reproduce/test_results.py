@@ -58,7 +58,7 @@ def test_it_is_read_back_and_a_repeated_cell_replaces_the_old(tmp_path):
 
 def test_a_broken_file_is_refused(tmp_path):
     (tmp_path / "results.csv").write_text("row,known,seed\nOurs,much,0\n")
-    with pytest.raises(DataError, match="line 2 is no result"):
+    with pytest.raises(DataError, match="line 2 is not the result"):
         Results(tmp_path / "results.csv", ORDER)
 
 

@@ -13,9 +13,7 @@ HOME = "http://127.0.0.1:8000"
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory, squares_data):
-    """A run folder: one epoch of a tiny network, and a page that has everything inside, as the real
-    report.
-    """
+    """A run folder: one epoch of a tiny network, and a self-contained page like the real report."""
     import sarb
 
     folder = tmp_path_factory.mktemp("runs") / "squares"
@@ -50,9 +48,7 @@ def recogniser(run):
 
 @pytest.fixture
 def gaps(squares, tmp_path):
-    """Folder ``mine`` with pictures and ``labels.csv`` (binary, '1.0', '0.0' and blanks): three of five are
-    unknown.
-    """
+    """Folder ``mine``: pictures and ``labels.csv`` ('1.0', '0.0' or blank); three of five are unknown."""
     folder = tmp_path / "mine"
     folder.mkdir()
     with (squares / "labels.csv").open(newline="", encoding="utf-8") as file:

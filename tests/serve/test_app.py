@@ -41,9 +41,12 @@ def test_a_run_with_a_calibration(run, recogniser, tmp_path):
     from sarb.labelling.calibration import Calibration
     from sarb.serve.recogniser import Recogniser
 
-    names, size = recogniser.categories, len(recogniser.categories)
+    names = recogniser.categories
+    size = len(recogniser.categories)
     turned = tuple(reversed(names))
-    slope, offset, least = np.zeros(size), np.linspace(-2, 2, size), np.linspace(0.9, 0.1, size)
+    slope = np.zeros(size)
+    offset = np.linspace(-2, 2, size)
+    least = np.linspace(0.9, 0.1, size)
     Calibration(turned, slope, offset, least, counts=np.zeros((2, size, 3), np.int64)).save(
         sarb.load_model(run).save(tmp_path / "model") / "thresholds.json"
     )

@@ -11,8 +11,9 @@ import sarb
 from sarb.data.images import decode
 from sarb.errors import SarbError
 from sarb.serve import leases
-from sarb.serve.desk import ANSWERS, StaleError
+from sarb.serve.answers import ANSWERS
 from sarb.serve.pictures import Pictures
+from sarb.serve.questions import StaleError
 
 
 def stored(desk):
@@ -68,7 +69,7 @@ def test_the_users_encoding_spelling_order_and_splits(open_review, gaps):
 def test_the_most_valuable_first_and_by_category(open_review):
     desk = open_review()
     questions = desk.next("ann", count=5)
-    assert [q.image * 5 + q.category for q in questions] == desk.places[:5].tolist()
+    assert [q.image * 5 + q.category for q in questions] == desk.questions.entries[:5].tolist()
     assert all(question.reason for question in questions)
     blue = desk.next("ann", "blue", count=50)
     assert {question.label for question in blue} == {"blue"} and len(blue) == 12
@@ -80,7 +81,8 @@ def test_the_most_valuable_first_and_by_category(open_review):
 
 def test_two_people_get_different_questions(open_review):
     desk = open_review()
-    ann, bob = desk.next("ann", count=4), desk.next("bob", count=4)
+    ann = desk.next("ann", count=4)
+    bob = desk.next("bob", count=4)
     assert not {q.id for q in ann} & {q.id for q in bob}
     assert desk.next("ann", count=4) == ann  # a reload shows the same again
     desk.answer("ann", ann[0].id, "no")
@@ -157,7 +159,8 @@ def test_it_goes_on_where_it_was_left(open_review, gaps):
     for question, answer in zip(asked, ("yes", "no", "skip", "yes", "no"), strict=False):
         desk.answer("ann", question.id, answer)
     desk.undo("ann")
-    before, counts = stored(desk), desk.progress("ann")
+    before = stored(desk)
+    counts = desk.progress("ann")
     desk.close()
     again = open_review()
     assert stored(again) == before
@@ -199,7 +202,7 @@ def test_an_answer_that_is_none(open_review):
 
 def test_files_of_others_are_not_replaced(open_review, gaps, tmp_path):
     (tmp_path / "mine.csv").write_text("file_name,red\n", encoding="utf-8")
-    with pytest.raises(SarbError, match="no review wrote it"):
+    with pytest.raises(SarbError, match="not written by a review"):
         open_review(out=tmp_path / "mine.csv")
     with pytest.raises(SarbError, match=r"labels\.csv: exists already"):
         open_review(out=gaps / "labels.csv")
@@ -214,9 +217,7 @@ def test_answers_given_as_labels(open_review, gaps):
     desk = open_review()
     desk.answer("ann", desk.next("ann")[0].id, "yes")
     desk.close()
-    with pytest.raises(
-        SarbError, match=r"reviewed\.csv: this is the source itself.*your answers are taken up"
-    ):
+    with pytest.raises(SarbError, match=r"reviewed\.csv: this is the source itself.*your answers are kept"):
         open_review(labels=str(gaps / "reviewed.csv"))
     assert open_review().progress()["yes"] == 1
 
@@ -232,10 +233,10 @@ def test_a_review_that_somebody_has_edited_is_not_replaced(open_review, gaps):
     path = gaps / "reviewed.csv"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(",,", ",1.0,", 1), encoding="utf-8")
-    with pytest.raises(SarbError, match=r"1 labels in it are neither .* move it away"):
+    with pytest.raises(SarbError, match=r"1 of its labels come neither .* move it away"):
         open_review()
     path.write_text(text.replace("red", "crimson"), encoding="utf-8")
-    with pytest.raises(SarbError, match="other images or categories"):
+    with pytest.raises(SarbError, match="its images or categories differ"):
         open_review()
 
 
@@ -260,7 +261,8 @@ def test_an_answer_that_cannot_be_saved_is_not_taken(open_review, monkeypatch):
 
 def test_eight_people_at_once_lose_no_answer(open_review):
     desk = open_review()
-    said, lock = {}, threading.Lock()
+    said = {}
+    lock = threading.Lock()
 
     def work(who):
         random = np.random.RandomState(len(who))
@@ -278,8 +280,8 @@ def test_eight_people_at_once_lose_no_answer(open_review):
         thread.join()
     assert len(said) == 60 and Counter(map(len, said.values())) == {1: 60}
     result = stored(desk)
-    assert {place: ANSWERS[answers[0]] for place, answers in said.items()} == {
-        place: result[place] for place in said
+    assert {asked: ANSWERS[answers[0]] for asked, answers in said.items()} == {
+        asked: result[asked] for asked in said
     }
     assert desk.progress()["open"] == 0
 

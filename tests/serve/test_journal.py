@@ -29,21 +29,22 @@ def test_what_a_crash_left_half_written_is_cut_off(tmp_path):
 def test_a_strange_line_is_named(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"n": 1}\nhello\n', encoding="utf-8")
     journal = Journal(tmp_path / "a.jsonl")
-    with pytest.raises(SarbError, match=r"a\.jsonl:2: not a line of answers"):
+    with pytest.raises(SarbError, match=r"a\.jsonl:2: not an answer"):
         list(journal.read())
     journal.close()
 
 
 def test_one_server_at_a_time(tmp_path):
     first = Journal(tmp_path / "a.jsonl")
-    with pytest.raises(SarbError, match="another 'sarb serve' is writing it"):
+    with pytest.raises(SarbError, match="another 'sarb serve' is using it"):
         Journal(tmp_path / "a.jsonl")
     first.close()
     Journal(tmp_path / "a.jsonl").close()
 
 
 def test_forced_to_the_disk_before_it_returns(tmp_path, monkeypatch):
-    journal, forced = Journal(tmp_path / "a.jsonl"), []
+    journal = Journal(tmp_path / "a.jsonl")
+    forced = []
     monkeypatch.setattr(os, "fsync", lambda handle: forced.append(os.fstat(handle).st_size))
     journal.append([{"n": 1}])
     assert forced == [9]

@@ -25,7 +25,8 @@ def test_writes_after_a_touch_and_at_the_end_only_if_needed(monkeypatch):
 
 def test_many_answers_make_few_files(monkeypatch):
     monkeypatch.setattr(saver, "PAUSE", 60.0)
-    first, times = threading.Event(), []
+    first = threading.Event()
+    times = []
     keeper = Saver(lambda: (times.append(1), first.set()))
     keeper.touch()
     assert first.wait(PATIENCE)

@@ -17,7 +17,8 @@ def starts(open_review, gaps, monkeypatch):
     """Open the review and return the names of the images that were scored, and the probabilities by name."""
     import sarb.serve.start as start
 
-    asked, whole = [], start.predict
+    asked = []
+    whole = start.predict
 
     def counting(model, images, **options):
         asked.extend(path.name for path in images)
@@ -29,7 +30,7 @@ def starts(open_review, gaps, monkeypatch):
         asked.clear()
         desk = open_review(**options)
         desk.close()
-        return sorted(asked), desk.probabilities[np.argsort(desk.table.labels.paths)]
+        return sorted(asked), desk.questions.probabilities[np.argsort(desk.table.labels.paths)]
 
     return opening
 
@@ -48,7 +49,8 @@ def test_the_second_start_scores_nothing_and_says_the_same(starts, gaps):
 
 def test_changed_and_new_photos_are_scored_again(starts, gaps, recogniser):
     names = sorted(path.name for path in gaps.glob("*.jpg"))
-    table, broken = (gaps / "labels.csv").read_text(), (gaps / "03.jpg").read_bytes()
+    table = (gaps / "labels.csv").read_text()
+    broken = (gaps / "03.jpg").read_bytes()
     (gaps / "labels.csv").write_text(
         "".join(line for line in table.splitlines(True) if not line.startswith("07"))
     )
@@ -69,7 +71,8 @@ def test_changed_and_new_photos_are_scored_again(starts, gaps, recogniser):
 
 
 def test_another_model_or_another_review_scores_all(gaps, recogniser, tmp_path):
-    model, files = recogniser.model, sorted(gaps.glob("*.jpg"))
+    model = recogniser.model
+    files = sorted(gaps.glob("*.jpg"))
     cache = ScoreCache(model, gaps / "reviewed.csv", files)
     cache.write(np.ones((20, 5), np.float32), np.ones(20, bool))
     assert ScoreCache(model, gaps / "reviewed.csv", files).read()[1].all()
@@ -127,7 +130,8 @@ def test_a_review_with_a_calibration_keeps_the_networks_own_scores(
     before = starts()[1]
     own = Recogniser(sarb.load_model(run))
     assert fingerprint(own.model) == fingerprint(recogniser.model)
-    names, slope = own.categories, np.full(5, 2.0)
+    names = own.categories
+    slope = np.full(5, 2.0)
     made = sarb.Calibration(names, slope, np.zeros(5), np.full(5, 0.5), counts=np.zeros((2, 5, 4), np.int64))
     monkeypatch.setattr(recogniser, "calibration", made)
     scored, after = starts()

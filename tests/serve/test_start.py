@@ -157,6 +157,6 @@ def test_another_host_is_a_warning(run, monkeypatch, capsys):
 
     monkeypatch.setattr(start, "_until_stopped", lambda app, listening: 0)
     assert start.serve(run, host="0.0.0.0", port=0) == 0
-    assert "everybody who can reach 0.0.0.0" in capsys.readouterr().err
+    assert "anyone who can reach 0.0.0.0" in capsys.readouterr().err
     assert start.serve(run, host="127.0.0.1", port=0) == 0
     assert "warning" not in capsys.readouterr().err

@@ -64,7 +64,8 @@ def test_a_list_of_labels(open_review, gaps):
         rows = list(csv.DictReader(file))
     lines = [f"{row['file_name']},{' '.join(name for name in row if row[name] == '1.0')}" for row in rows]
     (gaps / "list.csv").write_text("\n".join(["fname,labels", *lines, ""]), encoding="utf-8")
-    source, options = f"list:{gaps / 'list.csv'}", {"unlisted": "unknown", "label_delimiter": "space"}
+    source = f"list:{gaps / 'list.csv'}"
+    options = {"unlisted": "unknown", "label_delimiter": "space"}
     (gaps / "list.categories.txt").write_text("red\ngreen\nblue\nyellow\nwhite\n", encoding="utf-8")
     desk = open_review(labels=source, options=options)
     question = desk.next("ann", count=1)[0]

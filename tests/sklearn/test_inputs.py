@@ -97,7 +97,7 @@ WRONG_Y = {
     "strange": (
         [[1, 0], [7, 0]],
         "signed",
-        "line 2, column 'category 0': value '7'; expected for encoding signed",
+        "line 2, column 'category 0': value '7'; expected '1', '-1' or '0' \\(encoding signed\\)",
     ),
     "NaN in signed": ([[1, np.nan]], "signed", "column 'category 1': value ''"),
     "flat": ([1, 0], "binary", r"images × categories\), got shape \(2,\)"),

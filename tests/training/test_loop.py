@@ -122,7 +122,7 @@ def test_building_the_cache_or_finding_it_gives_the_same_run(
 
 
 def test_cache_refuses_augmentation(squares_data: sarb.Data) -> None:
-    with pytest.raises(ConfigError, match="augmentation is on"):
+    with pytest.raises(ConfigError, match="per-epoch augmentation bypasses it"):
         fit(squares_data.train, cache=True, augment=True)
 
 
@@ -303,7 +303,7 @@ def test_a_data_set_can_validate(squares_data: sarb.Data, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("valid", [1.0, -0.1, 7])
 def test_valid_is_a_share_below_one(squares_data: sarb.Data, valid: float) -> None:
-    with pytest.raises(ConfigError, match="valid is a share"):
+    with pytest.raises(ConfigError, match="valid must be a fraction"):
         fit(squares_data.train, valid=valid)
 
 

@@ -119,9 +119,7 @@ def test_complete_wide_keeps_the_encoding_and_every_known_label(plain, squares, 
 
 
 def test_complete_wide_leaves_test_images_as_they_were(plain, squares, tmp_path, capsys):
-    """Of a table with gaps in its test images too: trained on, it must not test a model on its own
-    opinion.
-    """
+    """A completed table with gaps in its test images too must not test a model on its own opinion."""
     with (squares / "labels.csv").open(encoding="utf-8", newline="") as file:
         head, *table = csv.reader(file)
     with (tmp_path / "gaps.csv").open("w", encoding="utf-8", newline="") as file:
@@ -146,7 +144,7 @@ def test_complete_wide_leaves_test_images_as_they_were(plain, squares, tmp_path,
 def test_figures_that_say_little_say_so():
     rare = calibrate(*make(60, [1.0, 1.0], [-2.0, 0.0], known=0.5)[:2])
     count = int(rare.counts[0].sum())
-    assert 0 < count < 100 and f"only {count} of the held-out labels are present" in describe(rare)
+    assert 0 < count < 100 and f"only {count} held-out labels are present" in describe(rare)
     many = calibrate(*make(3_000, [0.4, 0.4], [-2.0, 0.0], known=0.5)[:2])
     assert len(describe(many).splitlines()) == 3
     worse = {"before": 0.02, "after": 0.02}
@@ -187,7 +185,7 @@ def test_predict_uses_the_calibration(plain, squares, tmp_path, capsys):
     capsys.readouterr()
     predict_session(plain, [photo], None, None, None, True)
     said = capsys.readouterr()
-    assert said.err.count("--threshold 0.5 sets one for all") == 1
+    assert said.err.count("use --threshold 0.5 to set one for all") == 1
     decided = json.loads(said.out)[0]["labels"]
     thresholds = dict(zip(raw.categories, load_calibration(plain).thresholds, strict=True))
     assert set(decided) == {name for name, p in calibrated.items() if p >= thresholds[name]}
@@ -207,7 +205,7 @@ def test_commands(plain, tmp_path, monkeypatch, capsys):
     sure = ["sarb", "complete", str(plain), "--out", out, "--overwrite", "--min-confidence", "1"]
     assert run_command(sure, monkeypatch) == 0
     said = capsys.readouterr().err
-    assert "no category is that sure; lower --min-confidence, or answer questions: sarb serve" in said
+    assert "no label is that certain; lower --min-confidence, or answer questions: sarb serve" in said
     ask = ["sarb", "suggest", str(plain), "--budget", "3", "--out", str(tmp_path / "ask.csv")]
     assert run_command([*ask, "--json", "--weight", "finds=2"], monkeypatch) == 0
     said = capsys.readouterr()

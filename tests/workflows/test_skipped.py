@@ -1,6 +1,4 @@
-"""Unreadable images in a run: skipped, counted, listed; more than one in a hundred stop it; nothing waits or
-drifts.
-"""
+"""Unreadable images in a run are skipped, counted and listed; more than one in a hundred stops it."""
 
 import csv
 import json
@@ -299,9 +297,7 @@ def test_too_many_exit_with_2(
 @pytest.mark.slow
 @PATHS
 def test_two_processes_do_not_wait_for_each_other(source: Path, tmp_path: Path, cache: bool) -> None:
-    """With one image per step and process, an unreadable image leaves a process without anything to learn
-    from.
-    """
+    """With one image per step and process, an unreadable one leaves a process with nothing to learn from."""
     cut(source.parent / "017.jpg")
     cut(source.parent / "018.jpg")
     command = [

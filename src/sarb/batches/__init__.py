@@ -1,8 +1,8 @@
-"""Images into batches: which ones, in which order, from files or from the cache.
+"""Batches: which images, in which order, from files or from the feature cache.
 
-sources       which images a run trains, validates and tests on, and where their inputs come from
+sources       which images train and which validate, from files or from the cache
 loader        batches in a seeded order, decoded in threads or processes
 prefetch      decode the next batch while this one is used
-features      what the frozen backbone makes of each image, computed once
-cache_files   the files of that cache: named by what they depend on, checked, cleaned up
+features      the feature cache: activations of the frozen backbone, computed once per image
+cache_files   the files of that cache: checksums, locks, moving finished files into place
 """

@@ -1,10 +1,10 @@
-"""The feature cache: what a frozen trunk makes of each image, computed once.
+"""The feature cache: the frozen trunk's activations of each image, computed once.
 
-The plain view (the evaluation transform) and, on request, V augmented views of each image; one file per
-view, fp16, memory-mapped, keyed by the image files, the frozen weights, the transform and, for an augmented
-view, seed and number. It says its size first and refuses to fill the disk. Files that are finished are kept
-when the computation is interrupted. Unreadable images have no activations; the record beside the array tells
-why (:mod:`sarb.batches.cache_files`).
+It has the plain view (the evaluation transform) and, on request, V augmented views of each image. There is
+one memory-mapped fp16 file per view. Its key depends on the image files, the frozen weights, the transform
+and, for an augmented view, seed and number. The size is announced first, and the cache refuses to fill the
+disk. Finished files are kept when the computation is interrupted. Unreadable images have no activations; the
+record beside the array gives the reason (:mod:`sarb.batches.cache_files`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sarb.networks.backbones.base import Backbone
 from sarb.networks.backbones.fold import folded
 from sarb.progress import Progress
 
-#: share of the free disk space that a cache may take
+#: share of the free disk space that the cache may use
 DISK_SHARE = 0.5
 
 
@@ -39,9 +39,9 @@ class View:
 
     Args:
         dataset: N images.
-        transform: image -> (3, S, S); a random one draws from the generator of (seed, number, image index).
+        transform: image -> (3, S, S); a random one uses the generator of (seed, number, image index).
         number: which of the augmented views; None for the plain one.
-        seed: of the augmentation.
+        seed: seed of the augmentation.
     """
 
     dataset: Dataset
@@ -50,7 +50,7 @@ class View:
     seed: int = 0
 
     def file(self, backbone: Backbone) -> Path:
-        """Where its activations under these weights are kept."""
+        """The cache file of this view under these weights."""
         parts = [
             self.dataset.fingerprint(),
             backbone.frozen_fingerprint(),
@@ -82,9 +82,7 @@ def cached_features(
     workers: int = 0,
     progress: Progress | None = None,
 ) -> Features:
-    """Return what the frozen trunk makes of the images, computing it if need be; too many unreadable ones
-    stop it.
-    """
+    """Return the activations of the plain view, computed if necessary; too many unreadable images stop it."""
     return cached_views(
         backbone,
         [View(dataset, transform)],
@@ -104,23 +102,23 @@ def cached_views(
     workers: int = 0,
     progress: Progress | None = None,
 ) -> list[Features]:
-    """Return the activations of several views in their order; the size of all that are missing is checked
-    first.
-    """
+    """Return the activations of several views in order; the disk space for missing ones is checked first."""
     how = _Builder(
         backbone, device or torch.device("cpu"), batch_size, workers, progress or Progress(enabled=False)
     )
     files = [view.file(backbone) for view in views]
     wanted = dict(zip(files, views, strict=True))
-    found = {file: open_features(file, len(view.dataset), how.progress.say) for file, view in wanted.items()}
-    missing = {file: view for file, view in wanted.items() if found[file] is None}
+    features_of = {
+        file: open_features(file, len(view.dataset), how.progress.say) for file, view in wanted.items()
+    }
+    missing = {file: view for file, view in wanted.items() if features_of[file] is None}
     if missing:
         backbone.to(how.device).eval()
         shapes = {file: _shape(how, view) for file, view in missing.items()}
         _check_disk(missing, shapes, how.progress)
         how = replace(how, backbone=folded(backbone))
-        found |= {file: _build(how, file, view, shapes[file]) for file, view in missing.items()}
-    return [features for file in files if (features := found[file]) is not None]
+        features_of |= {file: _build(how, file, view, shapes[file]) for file, view in missing.items()}
+    return [features for file in files if (features := features_of[file]) is not None]
 
 
 def _shape(how: _Builder, view: View) -> tuple[int, ...]:
@@ -131,7 +129,7 @@ def _shape(how: _Builder, view: View) -> tuple[int, ...]:
 def _check_disk(
     missing: Mapping[Path, View], shapes: Mapping[Path, tuple[int, ...]], progress: Progress
 ) -> None:
-    """Say what all missing files will take together, and refuse where the disk is short."""
+    """Announce the size of all missing files; raise an error if the disk is too small."""
     folder = next(iter(missing)).parent
     folder.mkdir(parents=True, exist_ok=True)
     size = sum(2 * int(np.prod(shape)) for shape in shapes.values())
@@ -145,27 +143,27 @@ def _check_disk(
     what = " and ".join(parts)
     progress.say(f"feature cache: {size / 1e6:,.0f} MB for {what} in {folder} ({free / 1e9:,.1f} GB free)")
     if size > DISK_SHARE * free:
-        fewer = "Ask for fewer views (--cache-views), set" if augmented else "Set"
+        fewer = "Use fewer views (--cache-views), set" if augmented else "Set"
         raise SarbError(
-            f"{folder}: the cache needs {size / 1e9:.1f} GB for {what}, but only {free / 1e9:.1f} GB are free and it "
-            f"may take {DISK_SHARE:.0%} of that. {fewer} SARB_CACHE to a larger disk, or train with cache=False "
-            "(--no-cache)"
+            f"{folder}: the cache needs {size / 1e9:.1f} GB for {what}, but only {free / 1e9:.1f} GB are "
+            f"free and it may use {DISK_SHARE:.0%} of that. {fewer} SARB_CACHE to a larger disk, or train "
+            "with cache=False (--no-cache)"
         )
 
 
 def _build(how: _Builder, file: Path, view: View, shape: tuple[int, ...]) -> Features:
-    """Compute a file, unless another process has done so while this one waited."""
+    """Compute a file, unless another process did so while this one waited."""
     with only_builder(file, how.progress.say) as partial:
-        found = open_features(file, shape[0], lambda line: None)
-        if found is not None:
-            return found
+        finished = open_features(file, shape[0], lambda line: None)
+        if finished is not None:
+            return finished
         unreadable = _compute(how, partial, view, shape)
         put_in_place(partial, file, unreadable)
         return Features(np.load(file, mmap_mode="r"), unreadable)
 
 
 def _compute(how: _Builder, partial: Path, view: View, shape: tuple[int, ...]) -> dict[int, str]:
-    """Write the activations of all images; return row -> reason of those that could not be read."""
+    """Write the activations of all images; return row -> reason of unreadable images."""
     dataset = view.dataset
     unreadable = dict[int, str]()
     source = Pictures(dataset.paths, dataset.labels.values, [view.transform], view.seed)
@@ -181,15 +179,14 @@ def _compute(how: _Builder, partial: Path, view: View, shape: tuple[int, ...]) -
                     _activations(how.backbone, batch.images.to(how.device)).cpu().numpy()
                 )
             advance(len(batch.index) + len(batch.failures))
-    array[list(unreadable)] = (
-        np.nan
-    )  # should the list of them ever get lost, no run may take zeros for a picture
+    # Not zeros: should the record ever be lost, no run must mistake them for an image.
+    array[list(unreadable)] = np.nan
     array.flush()
     return unreadable
 
 
 @torch.inference_mode()
 def _activations(backbone: Backbone, images: torch.Tensor) -> torch.Tensor:
-    """Images -> activations in fp16, clipped to what fp16 can hold."""
+    """Images -> activations in fp16, clipped to its range."""
     limit = torch.finfo(torch.float16).max
     return backbone.frozen(images).clamp(-limit, limit).half()

@@ -18,7 +18,7 @@ from sarb.batches.prefetch import Ahead, cores
 from sarb.data.images import MOST_UNREADABLE, decode
 from sarb.errors import ImageError
 
-Key = tuple[int, int]  # (epoch, image index): with the seed, all that an augmentation depends on
+Key = tuple[int, int]  # (epoch, image index): together with the seed, this determines the augmentation
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Batch:
     Attributes:
         images: (B, 3, S, S), or the frozen trunk's activations (B, c, h, w) when ``frozen``.
         labels: (B, C) in {-1, 0, +1}.
-        index: (B,) position of each image in the data set, for methods that remember something per image.
-        views: further views of the same images, for methods that ask for them.
+        index: (B,) position of each image in the data set, for methods that store something per image.
+        views: more views of the same images, for methods that ask for them.
         frozen: whether ``images`` come from a feature cache.
-        failures: (index, reason) of images that could not be read and are missing from the batch.
+        failures: (index, reason) of images that could not be read and were left out.
     """
 
     images: Tensor
@@ -42,7 +42,7 @@ class Batch:
     failures: tuple[tuple[int, str], ...] = ()
 
     def to(self, device: torch.device) -> Batch:
-        """Move all tensors."""
+        """Move all tensors to a device."""
         return replace(
             self,
             images=self.images.to(device, non_blocking=True),
@@ -53,18 +53,16 @@ class Batch:
 
 
 def check_readable(reasons: Sequence[str], total: int) -> None:
-    """Raise when more than ``MOST_UNREADABLE`` of ``total`` images could not be read; ``reasons`` has one
-    line each.
-    """
+    """Raise if more than ``MOST_UNREADABLE`` of ``total`` images could not be read, for one reason each."""
     if reasons and len(reasons) / total > MOST_UNREADABLE:
         raise ImageError(
-            f"at least {len(reasons):,} of {total:,} images cannot be read, and more than {MOST_UNREADABLE:.0%} stop a "
-            "run ('sarb data check SRC' lists them all):\n  " + "\n  ".join(reasons[:5])
+            f"at least {len(reasons):,} of {total:,} images cannot be read; more than {MOST_UNREADABLE:.0%} "
+            "is too many ('sarb data check SRC' lists them all):\n  " + "\n  ".join(reasons[:5])
         )
 
 
 class Source(Protocol):
-    """Anything that gives whole batches by (epoch, index) keys."""
+    """Anything that returns a whole batch for a list of (epoch, index) keys."""
 
     def __getitem__(self, keys: Sequence[Key]) -> Batch:
         """Return the batch of these images."""
@@ -77,11 +75,11 @@ class Pictures(TorchDataset[Batch]):
     """Batches decoded from files.
 
     Args:
-        sources: N files (or anything else that :func:`sarb.data.images.decode` takes).
+        sources: N files, or anything else that :func:`sarb.data.images.decode` accepts.
         labels: (N, C) in {-1, 0, +1}.
-        transforms: one per view, called as ``transform(image, rng)``; the generator follows from seed,
-            epoch, index.
-        seed: of the augmentation.
+        transforms: one per view, called as ``transform(image, rng)``; the generator depends only on seed,
+            epoch and index.
+        seed: seed of the augmentation.
     """
 
     def __init__(
@@ -95,9 +93,9 @@ class Pictures(TorchDataset[Batch]):
         self.labels = labels
         self.transforms = tuple(transforms)
         self.seed = seed
-        # What one view needs, all of them get; a transform that does not say needs the whole image.
-        least = [getattr(transform, "least", None) for transform in transforms]
-        self._least: int | None = None if None in least else max(filter(None, least))
+        # Decoded once, large enough for every view; a transform without ``least`` needs the whole image.
+        sides = [getattr(transform, "least", None) for transform in transforms]
+        self._least: int | None = None if None in sides else max(filter(None, sides))
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -113,22 +111,23 @@ class Pictures(TorchDataset[Batch]):
             return str(error)
 
     def join(self, keys: Sequence[Key], views: Sequence[list[NDArray[np.float32]] | str]) -> Batch:
-        """Return the batch of these images, given their views; unreadable ones are left out and listed."""
-        found = [
-            (index, view) for (_, index), view in zip(keys, views, strict=True) if not isinstance(view, str)
-        ]
-        failures = [
-            (index, view) for (_, index), view in zip(keys, views, strict=True) if isinstance(view, str)
-        ]
+        """Join views into a batch; unreadable images are left out and listed."""
+        readable: list[tuple[int, list[NDArray[np.float32]]]] = []
+        failures: list[tuple[int, str]] = []
+        for (_, index), images in zip(keys, views, strict=True):
+            if isinstance(images, str):
+                failures.append((index, images))
+            else:
+                readable.append((index, images))
         stacked = [
-            torch.from_numpy(np.stack(view)) for view in zip(*(view for _, view in found), strict=True)
+            torch.from_numpy(np.stack(view)) for view in zip(*(images for _, images in readable), strict=True)
         ]
         first, *others = stacked or [torch.zeros(0, 3, 1, 1)]
-        index = torch.tensor([index for index, _ in found], dtype=torch.long)
+        rows = np.array([index for index, _ in readable], dtype=np.int64)
         return Batch(
             first,
-            torch.from_numpy(self.labels[index.numpy()]),
-            index,
+            torch.from_numpy(self.labels[rows]),
+            torch.from_numpy(rows),
             tuple(others),
             failures=tuple(failures),
         )
@@ -138,21 +137,20 @@ class Pictures(TorchDataset[Batch]):
         return self.join(keys, [self.views(key) for key in keys])
 
     def threads(self) -> int:
-        """How many threads may read at once: a picture or an open file that is given twice allows only
-        one.
-        """
-        return cores() if all(issubclass(kind, str | Path) for kind in set(map(type, self.sources))) else 1
+        """Return how many threads may read: one, unless all sources are paths, since others may be shared."""
+        only_paths = all(issubclass(source_type, str | Path) for source_type in set(map(type, self.sources)))
+        return cores() if only_paths else 1
 
 
 class CachedMaps(TorchDataset[Batch]):
-    """Batches from cached activations (N, c, h, w); one view per image, mirrored at random on request.
+    """Batches from cached activations (N, c, h, w); one view per image, optionally mirrored at random.
 
     Args:
         activations: of all images of a data set, in fp16.
         labels: (n, C) of the images used here.
-        rows: (n,) their rows in ``activations``; all of them when left out.
-        flip_seed: mirror every second map at random, by seed, epoch and index; None never does.
-        unreadable: row of ``activations`` -> why it holds nothing.
+        rows: (n,) their rows in ``activations``; the first n by default.
+        flip_seed: mirrors half of the maps at random, others in each epoch; None mirrors none.
+        unreadable: row of ``activations`` -> why it is empty.
     """
 
     def __init__(
@@ -173,44 +171,43 @@ class CachedMaps(TorchDataset[Batch]):
         return len(self.labels)
 
     def _chosen(self, epoch: int, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Which view each image shows in an epoch."""
+        """Return which view each image shows in an epoch."""
         return np.zeros_like(index)
 
     def _mirrored(self, epoch: int, index: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which images are mirrored in an epoch."""
+        """Return which images are mirrored in an epoch."""
         if self.flip_seed is None:
             return np.zeros(len(index), bool)
         return np.random.default_rng([self.flip_seed, epoch, 1]).random(len(self))[index] < 0.5
 
     def __getitem__(self, keys: Sequence[Key]) -> Batch:
         """Return the batch of these images, as float32; unreadable ones are left out and listed."""
-        reasons = {position: self.unreadable.get(int(self.rows[position])) for _, position in keys}
-        index = np.array([position for _, position in keys if reasons[position] is None], dtype=np.int64)
-        failures = tuple((position, reason) for position, reason in reasons.items() if reason is not None)
         epoch = keys[0][0]
+        reasons = {position: self.unreadable.get(int(self.rows[position])) for _, position in keys}
+        failures = tuple((position, reason) for position, reason in reasons.items() if reason is not None)
+        index = np.array([position for _, position in keys if reasons[position] is None], dtype=np.int64)
         chosen = self._chosen(epoch, index)
         mirrored = self._mirrored(epoch, index)
         maps = np.empty((len(index), *self.views[0].shape[1:]), np.float16)
-        for place, view, row, mirror in zip(maps, chosen, self.rows[index], mirrored, strict=True):
-            place[...] = self.views[view][row, ..., ::-1] if mirror else self.views[view][row]
-        # Torch for the conversion only: it is much faster there, but each of its operations waits for all
-        # its threads.
+        for target, view, row, mirror in zip(maps, chosen, self.rows[index], mirrored, strict=True):
+            target[...] = self.views[view][row, ..., ::-1] if mirror else self.views[view][row]
+        # Torch only for the conversion, where it is much faster: every torch operation waits for all its
+        # threads.
         images = torch.from_numpy(maps).float()
         labels = torch.from_numpy(self.labels[index])
         return Batch(images, labels, torch.from_numpy(index), frozen=True, failures=failures)
 
 
 class CachedViews(CachedMaps):
-    """Batches from V cached augmented views, each (n, c, h, w); in any V epochs an image shows each of them
-    once.
+    """Batches from V cached augmented views, each (n, c, h, w); in V epochs an image shows each view once.
 
-    Image i shows view π_i(e mod V) in epoch e, where π_i is a random permutation that follows from the seed.
+    Image i shows view π_i(e mod V) in epoch e, where the seed determines the random permutation π_i.
 
     Args:
         views: activations of the images used here, one array per view.
         labels: (n, C) of the images.
-        seed: of the permutations.
-        unreadable: row -> why a view of this image holds nothing; it is left out of all.
+        seed: seed of the permutations.
+        unreadable: row -> why a view of this image is empty; the image is left out of all views.
     """
 
     def __init__(
@@ -222,8 +219,8 @@ class CachedViews(CachedMaps):
     ) -> None:
         super().__init__(views[0], labels, unreadable=unreadable)
         self.views = [np.asarray(view) for view in views]
-        # Four numbers, the last not 0: no order of images (seed, epoch) and no crop (seed, view, index)
-        # draws the same.
+        # Four numbers, the last not 0: neither the order of images (seed, epoch) nor a crop (seed, view,
+        # index) can share this generator.
         draws = np.random.default_rng([seed, 0, 0, 1]).random((len(labels), len(views)))
         self.order: NDArray[np.int64] = draws.argsort(axis=1)
 
@@ -232,9 +229,7 @@ class CachedViews(CachedMaps):
 
 
 class Batches(Sampler[list[Key]]):
-    """Lists of keys: one epoch in seeded random order (or in order), shared out over processes; none is
-    dropped.
-    """
+    """Lists of keys for one epoch, in order or shuffled, split over processes; no image is dropped."""
 
     def __init__(
         self,
@@ -262,8 +257,7 @@ class Batches(Sampler[list[Key]]):
             order = np.random.default_rng([self.shuffle_seed, self.epoch]).permutation(self.size)
         step = self.batch_size * self.world
         for start in range(0, self.size, step):
-            # every process needs its share in every step: a short last step wraps round to the start of the
-            # order
+            # every process needs a share of every step, so a short last step repeats images from the start
             chunk = order[start : start + step]
             if self.world > 1:
                 chunk = np.resize(np.concatenate([chunk, order]), -(-len(chunk) // self.world) * self.world)
@@ -271,7 +265,7 @@ class Batches(Sampler[list[Key]]):
 
 
 class Loader(Protocol):
-    """Batches in order, and how many."""
+    """Batches in order, with a length."""
 
     def __iter__(self) -> Iterator[Batch]:
         """Iterate over the batches."""
@@ -281,20 +275,21 @@ class Loader(Protocol):
 
 
 def make_loader(source: Source, batches: Batches, workers: int = 0) -> Loader:
-    """Batches of a source: images are decoded ahead by threads of this process, or by so many worker
-    processes.
+    """Return the batches of a source; images are decoded ahead by threads, or by ``workers`` processes.
 
-    The batches are the same either way. Worker processes use one thread each (torch sees to it), so they do
-    not fight over cores. A gather from a memory map gains nothing from being sent between processes and is
-    done on the spot.
+    The batches are the same either way. Worker processes use one thread each (set by torch), so they do not
+    compete for cores. Cached activations are read in this process: copying them between processes would cost
+    more than it saves.
     """
     if isinstance(source, Pictures) and not workers:
         return Ahead(source.views, source.join, batches, source.threads())
-    # A generator of its own: a DataLoader draws from the global one otherwise, and whether a cache had to be
-    # built would change the run.
-    options: dict[str, Any] = {
-        "num_workers": 0 if isinstance(source, CachedMaps) else workers,
-        "pin_memory": torch.cuda.is_available(),
-        "generator": torch.Generator(),
-    }
-    return DataLoader(source, sampler=batches, batch_size=None, **options)  # type: ignore[arg-type]
+    return DataLoader(
+        source,  # type: ignore[arg-type]
+        sampler=batches,
+        batch_size=None,
+        num_workers=0 if isinstance(source, CachedMaps) else workers,
+        pin_memory=torch.cuda.is_available(),
+        # Its own generator: a DataLoader would draw from the global one, and then the run would depend on
+        # whether a cache had to be built first.
+        generator=torch.Generator(),
+    )

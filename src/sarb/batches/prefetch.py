@@ -1,7 +1,7 @@
-"""Decoding ahead in threads: the next images are read while the network works on the last ones.
+"""Decode ahead in threads: the next images are read while the network works on the current ones.
 
-Pillow lets go of Python's lock while it decodes and resizes, so threads of this process do what worker
-processes do, without starting any and without sending pixels between them.
+Pillow releases the GIL while it decodes and resizes, so threads do as well as worker processes, without
+starting any and without copying pixels between them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, Protocol, TypeVar
 
-#: batches that are decoded, or being decoded, beyond the one in use; they bound the memory
+#: how many batches to decode ahead of the one in use; this bounds the memory
 AHEAD = 2
 
 Key = TypeVar("Key")
@@ -21,7 +21,7 @@ Whole = TypeVar("Whole")
 
 
 class Lists(Protocol[Key]):
-    """Lists of keys, and how many."""
+    """Lists of keys, with a length."""
 
     def __iter__(self) -> Iterator[list[Key]]:
         """Iterate over the lists."""
@@ -31,23 +31,22 @@ class Lists(Protocol[Key]):
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Ahead(Generic[Key, Item, Whole]):
-    """Iterate over wholes made of items: ``join(keys, [load(key) for key in keys])`` for each list of keys,
-    in order.
+    """Iterate over ``join(keys, [load(key) for key in keys])`` for each list of keys, in order.
 
-    Items are loaded by threads, up to ``AHEAD`` lists ahead; ``join`` runs where the loop runs. An exception
-    in a thread is raised in the loop, at its whole. Leaving the loop early, by an exception or Ctrl-C, drops
-    what is waiting and ends the threads after the items in work.
+    Threads load the items, up to ``AHEAD`` lists ahead; ``join`` runs in the thread of the loop. An exception
+    in a thread is raised in the loop when its list is due. Leaving the loop early, by an exception or Ctrl-C,
+    drops what is waiting and ends the threads after their current items.
 
     Args:
-        load: item of a key; called in threads.
-        join: whole of keys and their items.
-        keys: lists of keys, one for each whole.
-        threads: how many.
+        load: returns the item of a key; called in threads.
+        join: combines keys and their items.
+        keys: lists of keys.
+        threads: number of threads.
     """
 
     def __init__(

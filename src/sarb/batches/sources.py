@@ -1,6 +1,4 @@
-"""Where the batches of a run come from: which images train, which validate, from files or from the feature
-cache.
-"""
+"""Where a run's batches come from: which images train and which validate, from files or the feature cache."""
 
 from __future__ import annotations
 
@@ -38,14 +36,14 @@ class Split:
 
     @classmethod
     def of(cls, whole: Dataset, valid: float | Dataset | None, seed: int) -> Split:
-        """Split off a share of the images; labels were hidden before, so validation labels stay hidden
-        too.
-        """
+        """Hold out a fraction of the images; labels hidden before are hidden from validation as well."""
         everything = np.arange(len(whole))
         if isinstance(valid, Dataset):
             return cls(whole, whole, valid, everything, everything[:0])
         if valid is not None and not 0 <= valid < 1:
-            raise ConfigError([f"valid is a share of the training images below 1, got {valid}"])
+            raise ConfigError(
+                [f"valid must be a fraction of the training images, at least 0 and below 1, got {valid}"]
+            )
         order = np.random.RandomState(seed).permutation(len(whole))
         count = max(1, round(valid * len(whole))) if valid else 0
         rows = np.sort(order[count:])
@@ -54,75 +52,76 @@ class Split:
 
 
 class Skipped:
-    """The images a run could not read: left out, counted, listed; more than 1 % of a data set stop it.
+    """The images a run could not read: left out, counted and listed; more than 1 % stops the run.
 
     Args:
-        split: which images train and which validate. Those split off count with the training images they
-            come from.
-        talk: says each once.
+        split: which images train and which validate; held-out images count towards the set they come from.
+        talk: reports each image once.
     """
 
     def __init__(self, split: Split, talk: Progress) -> None:
         self.split = split
         self.talk = talk
-        self.found: dict[tuple[str, str], str] = {}  # (part, file name) -> reason
+        self.reasons: dict[tuple[str, str], str] = {}  # (part, file name) -> reason
 
     def add(self, part: str, failures: Sequence[tuple[int, str]]) -> None:
-        """Note (index, reason) of images of the part ``"train"`` or ``"valid"``."""
+        """Add (index, reason) of unreadable images in ``"train"`` or ``"valid"``."""
         if not failures:
             return
         names = {"train": self.split.train, "valid": self.split.valid}[part].labels.paths
         self.merge({"file_name": names[index], "reason": reason, "split": part} for index, reason in failures)
 
     def merge(self, rows: Iterable[dict[str, str]]) -> None:
-        """Note what another process, or the run before it was interrupted, has found."""
+        """Add what another process found, or this run before it was interrupted."""
         for row in rows:
             key = row["split"], row["file_name"]
-            if key not in self.found:
-                self.found[key] = row["reason"]
+            if key not in self.reasons:
+                self.reasons[key] = row["reason"]
                 self.talk.say(f"skipped: {row['reason']}")
-        groups = [({"train"}, self.split.train), ({"valid"}, self.split.valid)]
-        for parts, dataset in [({"train", "valid"}, self.split.whole)] if len(self.split.held) else groups:
-            check_readable(
-                [reason for (part, _), reason in self.found.items() if part in parts], len(dataset)
-            )
+        if len(self.split.held):
+            check_readable(self._reasons_of("train", "valid"), len(self.split.whole))
+        else:
+            check_readable(self._reasons_of("train"), len(self.split.train))
+            check_readable(self._reasons_of("valid"), len(self.split.valid))
+
+    def _reasons_of(self, *parts: str) -> list[str]:
+        return [reason for (part, _), reason in self.reasons.items() if part in parts]
 
     def rows(self) -> list[dict[str, str]]:
-        """Rows of ``errors.csv``, in an order that does not depend on when they were found."""
+        """Return the rows of ``errors.csv``, in an order that does not depend on when they were found."""
         return [
             {"file_name": name, "reason": reason, "split": part}
-            for (part, name), reason in sorted(self.found.items())
+            for (part, name), reason in sorted(self.reasons.items())
         ]
 
     def readable(self, part: str, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Note what is missing from batches, and leave those out of which nothing is left."""
+        """Yield the batches that are not empty, and add what is missing from them."""
         for batch in batches:
             self.add(part, batch.failures)
             if len(batch.index):
                 yield batch
 
     def figures(self) -> dict[str, int]:
-        """Numbers of an epoch for ``log.csv``: known labels that could be learned from, and images skipped
-        so far.
-        """
+        """Return numbers for ``log.csv``: known labels of readable images, and images skipped so far."""
         from accelerate.utils import gather_object
 
         self.merge(gather_object(self.rows()))  # each process has read its share of the images
-        return {"known": int(np.count_nonzero(self.used().values)), "skipped": len(self.found)}
+        return {"known": int(np.count_nonzero(self.used().values)), "skipped": len(self.reasons)}
 
     def used(self) -> LabelMatrix:
-        """The training labels without those of unreadable images."""
+        """Return the training labels of the readable images."""
         labels = self.split.train.labels
-        return labels.take(np.array([("train", path) not in self.found for path in labels.paths], bool))
+        return labels.take(np.array([("train", path) not in self.reasons for path in labels.paths], bool))
 
 
 @dataclass(frozen=True)
 class Sources:
     """Batches for training (augmented), for a plain pass over the training images, and for validation.
 
-    ``cached`` tells whether they come from the feature cache, ``views`` how many augmented views of each
-    training image it holds (0: training uses the plain one), ``size`` the bytes of all its files that this
-    run reads.
+    Attributes:
+        cached: whether they come from the feature cache.
+        views: cached augmented views of each training image; with 0, training uses the plain view.
+        size: bytes of the cache that this run reads.
     """
 
     train: Source
@@ -133,7 +132,7 @@ class Sources:
     size: int = 0
 
     def record(self) -> dict[str, Any]:
-        """What ``config.json`` says about the cache."""
+        """Return what ``config.json`` says about the cache."""
         return {"cached": self.cached, "cached_views": self.views, "cached_bytes": self.size}
 
     @classmethod
@@ -146,7 +145,7 @@ class Sources:
         device: torch.device,
         talk: Progress,
     ) -> Sources:
-        """Take the feature cache where it can serve, else the files."""
+        """Use the feature cache if possible, else the files."""
         backbone = model.network.backbone
         plain = model.transform
         if use_cache(settings, method, device, backbone):
@@ -165,29 +164,32 @@ class Sources:
     def _cached(
         cls, split: Split, model: Model, settings: Settings, device: torch.device, talk: Progress
     ) -> Sources:
-        """The plain view of all images, and the augmented ones of those that train."""
+        """Cache the plain view of all images and the augmented views of the training images."""
         backbone = model.network.backbone
-        own = bool(len(split.valid) and not len(split.held))
         augment = TrainTransform(settings.image_size, backbone.mean, backbone.std)
-        # The plain view of the whole set, so that another split needs no other cache.
-        wanted = [
-            View(dataset, model.transform) for dataset in [split.whole, *([split.valid] if own else [])]
-        ]
+        # The plain view of the whole set, so that another split can use the same cache.
+        plain_sets = [split.whole]
+        separate_valid = bool(len(split.valid) and not len(split.held))
+        if separate_valid:
+            plain_sets.append(split.valid)
+        wanted = [View(dataset, model.transform) for dataset in plain_sets]
         wanted += [
             View(split.train, augment, number, settings.seed) for number in range(settings.cache_views)
         ]
-        found = cached_views(backbone, wanted, device=device, workers=settings.workers, progress=talk)
-        stored = found[0]
-        size = sum(features.activations.nbytes for features in found)
+        stored = cached_views(backbone, wanted, device=device, workers=settings.workers, progress=talk)
+        whole = stored[0]
+        augmented = stored[len(plain_sets) :]
+        size = sum(features.activations.nbytes for features in stored)
         talk.once(f"training on {cache_note(settings.cache_views, size)}")
 
-        plain = _maps(stored, split.train, split.rows)
-        train = found[1 + own :]
-        valid = _maps(found[1], split.valid) if own else _maps(stored, split.valid, split.held)
-        if train:
-            return cls(_views(train, split.train, settings.seed), plain, valid, True, len(train), size)
-        mirrored = _maps(stored, split.train, split.rows, settings.seed) if settings.flip else plain
-        return cls(mirrored, plain, valid, True, 0, size)
+        plain = _maps(whole, split.train, split.rows)
+        valid = _maps(stored[1], split.valid) if separate_valid else _maps(whole, split.valid, split.held)
+        train: Source = plain
+        if augmented:
+            train = _views(augmented, split.train, settings.seed)
+        elif settings.flip:
+            train = _maps(whole, split.train, split.rows, settings.seed)
+        return cls(train, plain, valid, cached=True, views=len(augmented), size=size)
 
 
 def _maps(
@@ -202,31 +204,36 @@ def _views(stored: Sequence[Features], dataset: Dataset, seed: int) -> CachedVie
 
 
 def use_cache(settings: Settings, method: Method, device: torch.device, backbone: Backbone) -> bool:
-    """Cache when asked, or on a CPU when it is possible; refuse where it cannot serve."""
+    """Return whether to use the cache: if asked, or on a CPU if possible; raise if asked but impossible."""
     views = settings.cache_views
-    reason = ""
     if views and settings.cache is False:
-        problem = (
-            f"cache_views={views} needs the feature cache, "
-            "which cache=False (--no-cache) turns off: leave out one"
-        )
         raise ConfigError(
-            [f"{problem} of the two. Without the cache, --augment makes new crops and flips in each epoch"]
+            [
+                f"cache_views={views} needs the feature cache, which cache=False (--no-cache) turns off: "
+                "drop one of the two. Without the cache, --augment draws new crops and flips in every epoch"
+            ]
         )
-    if not method.cacheable or method.views != ("train",):
-        reason = f"method '{settings.method}' mixes pixels or needs several views of an image"
-    elif views and backbone.train_stages == len(backbone.stage_names):
-        reason = "every stage of the backbone is trained, so nothing is frozen (see backbone.train_stages)"
-    elif settings.augment and not views:
-        reason = (
-            "augmentation is on (--no-augment turns it off, --cache-views 4 trains on cached augmented views)"
-        )
+    reason = _no_cache_reason(settings, method, backbone)
     if views and reason:
         raise ConfigError(
-            [f"--cache-views {views}: {reason}. Leave it out; --augment makes crops and flips live"]
+            [f"--cache-views {views}: {reason}. Remove it; --augment draws new crops in every epoch"]
         )
     if settings.cache and reason:
         raise ConfigError([f"the feature cache cannot be used: {reason}"])
-    return (
-        not reason and settings.cache is not False and bool(settings.cache or views or device.type == "cpu")
-    )
+    if reason or settings.cache is False:
+        return False
+    return bool(settings.cache or views or device.type == "cpu")
+
+
+def _no_cache_reason(settings: Settings, method: Method, backbone: Backbone) -> str:
+    """Return why the cache cannot be used; "" if it can."""
+    if not method.cacheable or method.views != ("train",):
+        return f"method '{settings.method}' mixes pixels or needs several views of an image"
+    if settings.cache_views and backbone.train_stages == len(backbone.stage_names):
+        return "every stage of the backbone is trained, so nothing is frozen (see backbone.train_stages)"
+    if settings.augment and not settings.cache_views:
+        return (
+            "per-epoch augmentation bypasses it "
+            "(--no-augment turns it off, --cache-views 4 trains on cached augmented views)"
+        )
+    return ""

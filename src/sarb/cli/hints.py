@@ -1,18 +1,18 @@
-"""A word more than the parser says about a wrong command line: which option was meant."""
+"""Hints for a wrong command line: which option was probably meant."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
 
 
 def usage_hint(error: Any, words: Sequence[str]) -> str:
-    """Return a line for an option of the data that was taken for a flag, and for data without ``--data``, or
-    nothing.
+    """Return a hint if a data option was given without ``-o`` or data without ``--data``; else "".
 
     Args:
-        error: a usage error of the parser.
+        error: the parser's usage error.
         words: the command line.
     """
     command = getattr(getattr(error, "ctx", None), "command", None)
@@ -24,18 +24,23 @@ def usage_hint(error: Any, words: Sequence[str]) -> str:
     if extra is None:
         return ""
     if "=" in extra[1] and "-o" in flags:
-        return f"Options of the data follow -o: -o {extra[1]}"
-    return f"Data are given with an option: --data {extra[1]}" if "--data" in flags else ""
+        return f"Options of the data source go after -o: -o {extra[1]}"
+    return f"Give the data source as an option: --data {extra[1]}" if "--data" in flags else ""
 
 
 def _option_hint(option: str, words: Sequence[str]) -> str:
-    """``--encoding binary`` -> ``-o encoding=binary``, where a reader has such an option."""
+    """``--encoding binary`` -> ``-o encoding=binary``, if some reader has such an option."""
     from sarb.data.loading import DATASETS, option_names
 
     name = option.lstrip("-").replace("-", "_")
     if not any(name in option_names(reader) for reader in DATASETS):
         return ""
-    place = next((number for number, word in enumerate(words) if word.split("=")[0] == option), len(words))
-    _, equals, value = words[place].partition("=") if place < len(words) else ("", "", "")
-    value = value if equals else next(iter(words[place + 1 : place + 2]), "VALUE")
-    return f"This is an option of the data: -o {name}={value}"
+    return f"This is an option of the data source: -o {name}={_value_of(option, words)}"
+
+
+def _value_of(option: str, words: Sequence[str]) -> str:
+    for word, following in itertools.zip_longest(words, words[1:], fillvalue="VALUE"):
+        flag, equals, value = word.partition("=")
+        if flag == option:
+            return value if equals else following
+    return "VALUE"

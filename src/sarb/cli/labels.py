@@ -35,11 +35,11 @@ def calibrate(
         int, typer.Option(help="Trainings, each without one part of the known labels.", min=2)
     ] = 3,
     method: Annotated[str, typer.Option(help="platt, temperature or isotonic.")] = "platt",
-    seed: Annotated[int, typer.Option(help="Of the parts.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the parts.")] = 0,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
-    """Make probabilities trustworthy: out-of-fold scores of the known labels, then thresholds.json."""
+    """Calibrate probabilities and thresholds on out-of-fold scores of the known labels."""
     from sarb.workflows.calibration import calibrate_session, describe
 
     found = calibrate_session(run, folds=folds, method=method, seed=seed, progress=not quiet)
@@ -52,17 +52,19 @@ def calibrate(
 
 def complete(
     run: Run,
-    out: Annotated[Path, typer.Option(help="File to write; conflicts.csv lies beside it.", metavar="FILE")],
+    out: Annotated[
+        Path, typer.Option(help="File to write; conflicts.csv is written beside it.", metavar="FILE")
+    ],
     data: Source = None,
     option: Options = None,
     to: Annotated[
         str, typer.Option(help="long, wide, open_images or label_studio.", metavar="FORMAT")
     ] = "long",
     min_confidence: Annotated[
-        float | None, typer.Option(help="Fill a label only when it is at least so probable.", min=0, max=1)
+        float | None, typer.Option(help="Fill a label only if it is at least this probable.", min=0, max=1)
     ] = None,
     min_precision: Annotated[
-        float | None, typer.Option(help="Fill as present so that this share is right.", min=0, max=1)
+        float | None, typer.Option(help="Fill as present so that this share is correct.", min=0, max=1)
     ] = None,
     scores: Which = "model",
     split: Annotated[
@@ -108,14 +110,14 @@ def _nothing_present(run: Path, min_confidence: float | None, min_precision: flo
     asked = {"--min-confidence": min_confidence, "--min-precision": min_precision}
     lower = "".join(f"lower {flag}, or " for flag, value in asked.items() if value is not None)
     return (
-        f"nothing filled as present: no category is that sure; {lower}"
+        f"nothing filled as present: no label is that certain; {lower}"
         f"answer questions: sarb serve {run} --labels SRC"
     )
 
 
 def suggest(
     run: Run,
-    budget: Annotated[int, typer.Option(help="Most questions.", min=1)],
+    budget: Annotated[int, typer.Option(help="Maximum number of questions.", min=1)],
     out: Annotated[Path, typer.Option(help="CSV to write.", metavar="FILE")],
     data: Source = None,
     option: Options = None,

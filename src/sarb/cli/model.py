@@ -52,6 +52,7 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Compare a model's scores with known labels; unknown labels are never scored."""
+    from sarb.runs.folder import ERRORS
     from sarb.workflows.evaluation import evaluate_session
 
     skipped: list[tuple[str, str]] = []
@@ -61,7 +62,7 @@ def evaluate(
     if out is not None:
         report.save(out)
     typer.echo(report.to_json().rstrip() if as_json else str(report))
-    end_with(skipped, out / "errors.csv" if out is not None else None)
+    end_with(skipped, out / ERRORS if out is not None else None)
 
 
 def predict(
@@ -82,13 +83,13 @@ def predict(
     out: Annotated[Path | None, typer.Option(help="CSV to write.", metavar="FILE")] = None,
     top_k: Annotated[int | None, typer.Option(help="Only the K most probable labels.", min=1)] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Only labels at least so probable.", min=0, max=1)
+        float | None, typer.Option(help="Only labels at least this probable.", min=0, max=1)
     ] = None,
     batch_size: Batch = 32,
     workers: Workers = 0,
     as_json: Json = False,
 ) -> None:
-    """Label images."""
+    """Print or save the labels of images."""
     from sarb.workflows.prediction import predict_session
 
     given = [*([run] if onnx is not None and run is not None else []), *(images or [])]
@@ -104,7 +105,7 @@ def predict(
 
 
 def report(run: Run) -> None:
-    """Write a run's report.html and plots anew."""
+    """Write a run's report.html and plots again."""
     from sarb.report import write_report
     from sarb.runs.folder import CONFIG
     from sarb.runs.lookup import missing
@@ -127,7 +128,7 @@ def explain(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Picture to write.", metavar="FILE.png")] = None,
     maps: Annotated[
-        str, typer.Option(help="attention (where it looked) or evidence (what each place added).")
+        str, typer.Option(help="attention (where it looked) or evidence (what each location added).")
     ] = "attention",
     influences: Annotated[int, typer.Option(help="Other categories to name for each score.", min=0)] = 5,
     as_json: Json = False,

@@ -1,4 +1,4 @@
-"""``sarb reproduce``: the paper's tables and figures on any data."""
+"""``sarb reproduce``: the paper's tables and figures, on any data."""
 
 from __future__ import annotations
 
@@ -15,60 +15,70 @@ from sarb.errors import ConfigError
 EPILOG = examples(
     "sarb reproduce comparison --data demo --quick --out grids/quick",
     "sarb reproduce comparison --data coco:/data/coco --recipe coco2014 --out grids/coco",
-    "sarb reproduce comparison --data labels.csv -o encoding=binary --known 0.1 --seeds 0,1,2 --out grids/mine",
+    "sarb reproduce comparison --data labels.csv -o encoding=binary "
+    "--known 0.1 --seeds 0,1,2 --out grids/mine",
     "sarb reproduce ablation --data demo --known 0.1 --jobs 2 --out grids/demo",
-    'sarb reproduce comparison --data demo --set "Ours*:method.start=0.3" --published coco2014 --out grids/demo',
+    'sarb reproduce comparison --data demo --set "Ours*:method.start=0.3" '
+    "--published coco2014 --out grids/demo",
 )
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(help="comparison, ablation, fixed or figures.", metavar="TABLE")],
+    table: Annotated[
+        str, typer.Argument(help="Which table: comparison, ablation, fixed or figures.", metavar="TABLE")
+    ],
     data: Annotated[str, typer.Option(help="Data source, as for 'sarb train'.", metavar="SRC")],
-    out: Annotated[Path, typer.Option(help="Folder of the grid.", metavar="DIR")],
+    out: Annotated[Path, typer.Option(help="Folder for the results.", metavar="DIR")],
     option: Options = None,
     known: Annotated[
-        str | None, typer.Option(help="Known shares, e.g. 0.1,0.5,0.9.", show_default="all nine")
+        str | None, typer.Option(help="Known proportions, e.g. 0.1,0.5,0.9.", show_default="all nine")
     ] = None,
     seeds: Annotated[str, typer.Option(help="Seeds, e.g. 0,1,2.")] = "0",
-    rows: Annotated[str | None, typer.Option(help="Rows, e.g. SSGRL,Ours; see 'sarb list rows'.")] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="Rows to run, e.g. SSGRL,Ours; see 'sarb list rows'.")
+    ] = None,
     recipe: Annotated[str | None, typer.Option(help="Recipe: a built-in name or a TOML file.")] = None,
     words: Annotated[Path | None, typer.Option(help="Word vectors in GloVe format.")] = None,
-    backbone: Annotated[str | None, typer.Option(help="Image to map; see 'sarb list backbones'.")] = None,
-    epochs: Annotated[
-        int | None, typer.Option(help="Passes over the training images, for every row.")
+    backbone: Annotated[str | None, typer.Option(help="Backbone; see 'sarb list backbones'.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Epochs for every row.")] = None,
+    valid: Annotated[
+        float | None, typer.Option(help="Fraction of the training images to hold out for validation.")
     ] = None,
-    valid: Annotated[float | None, typer.Option(help="Share of training images kept for validation.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
-            help="Any setting of every row, or of some: 'Ours*:method.start=0.3'.",
+            help="Any setting, for all rows or for some: 'Ours*:method.start=0.3'.",
             metavar="[ROW:]NAME=VALUE",
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Cells that run at once, each in a process.", min=1)] = 1,
+    jobs: Annotated[int, typer.Option(help="Cells to run in parallel, each in its own process.", min=1)] = 1,
     threads: Annotated[
-        int, typer.Option(help="Threads of each cell; another number rounds otherwise.", min=1)
+        int, typer.Option(help="Threads per cell; changing this changes rounding.", min=1)
     ] = 1,
     full: Annotated[
-        bool, typer.Option("--full/--no-full", help="Run the pooled baseline, also with all labels.")
+        bool,
+        typer.Option(
+            "--full/--no-full", help="Also run the pooled baseline, at each proportion and with all labels."
+        ),
     ] = True,
     published: Annotated[
-        str | None, typer.Option(help="Show coco2014, vg200 or voc2007 of the paper beside.")
+        str | None, typer.Option(help="Show the paper's numbers as well: coco2014, vg200 or voc2007.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A toy size, to see the grid run.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Toy size, to check that the grid runs.")] = False,
     run: Annotated[
-        bool, typer.Option("--run/--no-run", help="--no-run only writes tables and figures.")
+        bool,
+        typer.Option("--run/--no-run", help="Run missing cells; --no-run only rewrites tables and figures."),
     ] = True,
     keep_models: Annotated[
         bool, typer.Option("--keep-models", help="Keep the weights of finished cells.")
     ] = False,
-    reports: Annotated[bool, typer.Option("--reports", help="Write report.html of every cell.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    reports: Annotated[bool, typer.Option("--reports", help="Write a report.html for every cell.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
-    """Run a grid of the paper's rows; write one CSV line per run, its tables and its figures.
+    """Run a grid of the paper's rows and write a CSV line per run, the tables and the figures.
 
-    Finished cells are not repeated and an interrupted one goes on where it was: start the same command again.
+    To resume, start the same command again: finished cells are kept, and an interrupted one continues.
     """
     from sarb.reproduce import QUICK, Plan
     from sarb.reproduce import reproduce as start
@@ -110,9 +120,9 @@ def reproduce(
         raise typer.Exit(3)
 
 
-def _numbers(flag: str, text: str, kind: type) -> list[Any]:
+def _numbers(flag: str, text: str, number: type) -> list[Any]:
     """``"0.1,0.5"`` -> [0.1, 0.5]."""
     try:
-        return [kind(part) for part in text.split(",") if part.strip()]
+        return [number(part) for part in text.split(",") if part.strip()]
     except ValueError as error:
-        raise ConfigError([f"{flag} {text}: expected numbers with commas between them ({error})"]) from error
+        raise ConfigError([f"{flag} {text}: expected numbers separated by commas ({error})"]) from error

@@ -1,4 +1,4 @@
-"""``sarb serve``: try a model on photos and review labels, in the browser."""
+"""``sarb serve``: try a model on photos and review labels in the browser."""
 
 from __future__ import annotations
 
@@ -21,23 +21,27 @@ EPILOG = examples(
 def serve(
     run: Annotated[Path, typer.Argument(help="Run folder or model folder.", metavar="RUN")],
     labels: Annotated[
-        str | None, typer.Option(help="Data source whose unknown labels are to be reviewed.", metavar="SRC")
+        str | None, typer.Option(help="Data source with unknown labels to review.", metavar="SRC")
     ] = None,
     option: Options = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="CSV of the review.", show_default="reviewed.csv beside the labels", metavar="FILE"
+            help="CSV to write the answers to.",
+            show_default="reviewed.csv next to the labels",
+            metavar="FILE",
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; the default is this computer alone.")
+        str, typer.Option(help="Address to listen on; by default only this computer has access.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes any free one.", min=0, max=65535)] = 8000,
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; 0 takes any free port.", min=0, max=65535)
+    ] = 8000,
 ) -> None:
-    """Try a model on photos and review unknown labels, in the browser; also a JSON API."""
+    """Try a model on photos and review unknown labels in the browser; also serves a JSON API."""
     if labels is None and (option or out is not None):
-        raise ConfigError(["-o and --out belong to a review; add --labels SRC"])
+        raise ConfigError(["-o and --out are only for a review; add --labels SRC"])
     missing = [
         name for name in ("fastapi", "uvicorn", "python_multipart") if importlib.util.find_spec(name) is None
     ]
@@ -48,5 +52,5 @@ def serve(
     from sarb.serve.start import serve as start
 
     code = start(run, labels=labels, options=pairs(option), out=out, host=host, port=port)
-    if code:  # a signal is how a server is stopped; the message of an interrupted training would be wrong
+    if code:  # stopped by a signal, as servers are; not KeyboardInterrupt, whose message is about training
         raise SystemExit(code)

@@ -51,11 +51,11 @@ def train(
     init: Annotated[Path | None, typer.Option(help="Run or model to start from.", metavar="MODEL")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     patience: Annotated[
-        int | None, typer.Option(help="Stop after so many epochs without a better validation mAP.")
+        int | None, typer.Option(help="Stop after this many epochs without a better validation mAP.")
     ] = None,
     cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the feature cache.")] = None,
     cache_views: Annotated[
-        int | None, typer.Option(help="Train on so many cached augmented views of each image.", metavar="V")
+        int | None, typer.Option(help="Train on V cached augmented views of each image.", metavar="V")
     ] = None,
     augment: Annotated[
         bool | None, typer.Option("--augment/--no-augment", help="Random crops and flips.")
@@ -75,7 +75,7 @@ def train(
     track: Annotated[
         list[str] | None, typer.Option(help="Also log to tensorboard or wandb; repeatable.", metavar="NAME")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
     """Train a recogniser from partial labels, test it, write the run folder and its report."""
     from sarb.runs.folder import RunFolder

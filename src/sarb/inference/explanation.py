@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,10 +17,9 @@ from sarb.data.images import Source, decode
 from sarb.errors import ConfigError, check_choice, did_you_mean
 from sarb.model import Model
 from sarb.networks.base import Network
+from sarb.report.overlay import blend, strip
+from sarb.report.style import Theme, write_png
 from sarb.scores import Scores
-
-if TYPE_CHECKING:
-    from sarb.report.style import Theme
 
 #: what a heat map can show
 MAPS = ("attention", "evidence")
@@ -82,15 +81,10 @@ class Explanation:
 
     def picture(self, category: str, side: int | None = None) -> Image.Image:
         """Return the image with one heat map on top and no text; its longer side is at most ``side``."""
-        from sarb.report.overlay import blend
-
         return blend(self.image, self.arrays[_position(self.categories, category)], side)
 
     def save(self, path: str | Path, *, theme: Theme = "light") -> Path:
         """Write a PNG: one panel per category with name, probability, heat map and colour bar."""
-        from sarb.report.overlay import strip
-        from sarb.report.style import write_png
-
         panels = zip(self.categories, self.probabilities.tolist(), self.arrays, strict=True)
         return write_png(path, strip(self.image, list(panels), self.kind, theme=theme))
 

@@ -1,6 +1,4 @@
-"""A model as one file for other programs: ONNX, or torch.export; checked against torch before it is
-written.
-"""
+"""Export a model to ONNX or torch.export, after comparing it with torch."""
 
 from __future__ import annotations
 
@@ -76,8 +74,7 @@ def export(
     calibration: Calibration | None = None,
     progress: bool = True,
 ) -> Exported:
-    """Write a model as ONNX (any batch size), or as a ``torch.export`` program, after comparing it with
-    torch.
+    """Write a model as ONNX (any batch size) or as a ``torch.export`` program, after comparing it with torch.
 
     The file also holds the categories, the preprocessing and the calibration, so it is enough on its own.
 

@@ -34,9 +34,7 @@ def describe(
     config: dict[str, Any],
     calibration: Calibration,
 ) -> dict[str, str]:
-    """Return the metadata of an exported file: text keys and JSON values, so that any program can use the
-    model.
-    """
+    """Metadata of an exported file, as JSON values, so that any program can use the model."""
     values = {
         "sarb_format": FORMAT,
         "categories": list(categories),

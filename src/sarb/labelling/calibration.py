@@ -1,4 +1,4 @@
-"""Calibration: logits to probabilities that can be trusted, and a threshold per category. Needs no torch."""
+"""Calibration: logits to calibrated probabilities, and a threshold per category. Needs no torch."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ UNCALIBRATED = "none"
 #: the threshold of a probability that nothing else is known about
 HALF = 0.5
 FORMAT = 1
-#: known labels of each kind from which on a category gets an isotonic curve of its own
+#: a category with at least this many known labels of each kind gets its own isotonic curve
 ISOTONIC_LEAST = 30
-#: parts of the held-out labels: the figures of each are measured with the fit on the others
+#: the figures are cross-validated over this many parts of the held-out labels
 PARTS = 5
 
 
@@ -40,10 +40,10 @@ class Calibration:
     Attributes:
         categories: C names.
         slope: (C,) of the logit.
-        offset: (C,) added; probability = σ(slope · logit + offset), then through ``knots`` if there are any.
-        thresholds: (C,) calibrated probability from which on a label is present (best F1).
+        offset: (C,); probability = σ(slope · logit + offset), then through ``knots`` if there are any.
+        thresholds: (C,) a label is present at or above this calibrated probability (best F1).
         method: platt, temperature or isotonic.
-        source: which held-out labels it was fitted on, in words.
+        source: description of the held-out labels it was fitted on.
         counts: (2, C, L) of the held-out present and absent entries by calibrated probability, see
             ``thresholds.py``.
         knots: isotonic curves, one (x, y) per category, of σ⁻¹ of the scaled logit; empty for the other
@@ -100,12 +100,10 @@ class Calibration:
         if not self.fitted:
             return scores
         p = np.clip(self(scores), 1e-9, 1 - 1e-9)
-        return Scores(np.log(p / (1 - p)), scores.categories, scores.paths)
+        return Scores(np.log(p / (1 - p)), scores.categories, scores.paths, scores.skipped)
 
     def decided(self, scores: Scores) -> list[list[tuple[str, float]]]:
-        """Per image the categories that reach their own threshold, as (name, probability), most probable
-        first.
-        """
+        """Per image the (name, probability) of categories that reach their threshold, most probable first."""
         p = self(scores)
         thresholds = self.ordered(scores.categories).thresholds
         order = np.argsort(-p, axis=1, kind="stable")
@@ -119,7 +117,7 @@ class Calibration:
         ]
 
     def ordered(self, categories: Sequence[str]) -> Calibration:
-        """The same with its categories in this order."""
+        """The same calibration with its categories in this order."""
         if tuple(categories) == self.categories:
             return self
         missing = [name for name in categories if name not in self.categories]
@@ -180,7 +178,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], path: str | Path) -> Calibration:
-        """Understand what :meth:`to_dict` made; ``path`` is where it came from, for messages."""
+        """Read the content of :meth:`to_dict`; ``path`` is named in errors."""
         try:
             stored = dict(content)
             rows = stored.pop("categories")
@@ -207,7 +205,9 @@ class Calibration:
 
 
 def _unreadable(path: str | Path, error: Exception) -> SarbError:
-    return SarbError(f"{path}: cannot be read as a calibration ({error!r}); 'sarb calibrate' writes it anew")
+    return SarbError(
+        f"{path}: cannot be read as a calibration ({error!r}); run 'sarb calibrate' to write a new one"
+    )
 
 
 def _sparse(counts: NDArray[np.int64]) -> dict[str, int]:
@@ -228,9 +228,8 @@ def calibrate(
 ) -> Calibration:
     """Fit probabilities and thresholds to held-out known labels.
 
-    Every figure, count and threshold is measured on labels that the fit behind it has not seen: the images
-    are cut in five parts, and each is read with the fit on the other four. The returned fit is the one on
-    all of them.
+    Every figure, count and threshold is cross-validated: the images are divided into five parts, and each part
+    is measured with the fit on the other four. The returned fit uses all of them.
 
     Args:
         scores: logits (N, C) by a model that was **not** trained on these labels: of validation images, or
@@ -240,14 +239,14 @@ def calibrate(
             :mod:`sarb.labelling.platt`. ``temperature``: one slope for all. ``isotonic``: a rising step
             curve per category with at least 30 known labels of each kind, on top of ``platt``; the others
             share one.
-        source: where the labels come from, in words, to be kept.
+        source: description of where the labels come from.
         seed: of the five parts.
     """
     check_choice("calibration method", method, METHODS)
     check_fit(scores, labels)
     if not (labels.positives.sum() and labels.negatives.sum()):
         raise DataError(
-            "calibration needs held-out known labels of both kinds, present and absent; there are not any"
+            "calibration needs held-out known labels of both kinds, present and absent; some are missing"
         )
     part = np.random.RandomState(seed).permutation(len(labels)) % PARTS
     after = np.zeros(labels.shape)
@@ -324,7 +323,7 @@ def _fit(scores: Scores, labels: LabelMatrix, method: str) -> Calibration:
 
 
 def _curves(known: Known, categories: int) -> tuple[Knots, ...]:
-    """An isotonic curve per category; those with few known labels share the one of all."""
+    """An isotonic curve per category; categories with few known labels share one curve."""
     shared = _isotonic(known.logit, known.value)
     curves = []
     for category in range(categories):
@@ -335,7 +334,7 @@ def _curves(known: Known, categories: int) -> tuple[Knots, ...]:
 
 
 def _isotonic(x: Floats, y: Floats) -> Knots:
-    """The rising step curve nearest to y; never quite 0 or 1, which n labels cannot show."""
+    """Isotonic regression of y on x, bounded away from 0 and 1, which n labels cannot prove."""
     from sklearn.isotonic import IsotonicRegression
 
     edge = 1 / (len(x) + 2)

@@ -1,6 +1,4 @@
-"""``complete``: fill in unknown labels from scores. A pure function of (Scores, LabelMatrix); needs no
-torch.
-"""
+"""``complete``: fill in unknown labels, as a pure function of (Scores, LabelMatrix). Needs no torch."""
 
 from __future__ import annotations
 
@@ -14,13 +12,14 @@ from numpy.typing import NDArray
 from sarb.errors import ConfigError, check_share
 from sarb.labelling.calibration import HALF, Calibration, check_fit
 from sarb.labelling.conflicts import Conflict, find_conflicts
+from sarb.labelling.formats import long_csv, save_filled
 from sarb.labelling.thresholds import expected_for_precision, for_precision
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
 from sarb.scores import Scores
 
 Floats = NDArray[np.float64]
 
-#: a given label is strongly denied when the belief in it is less than this share of what is usual
+#: a given label is strongly contradicted when the belief in it is below this share of the average
 STRONG = 0.1
 
 
@@ -29,14 +28,14 @@ class Filled:
     """Labels with their gaps filled.
 
     Attributes:
-        labels: (N, C); every given label as it was, some unknown ones now present or absent.
+        labels: (N, C); given labels unchanged, unknown ones filled in as present or absent.
         given: (N, C) the labels before.
-        confidence: (N, C) how probable the label is: of a filled one by the calibrated scores, 1 for a given
-            one, and for one left unknown the probability of the likelier answer.
-        conflicts: given labels that the scores deny, the most doubtful first.
-        scores: what it was made from.
+        confidence: (N, C) calibrated probability of a filled label, 1 for a given one, and for one left
+            unknown the probability of the more likely answer.
+        conflicts: given labels that the scores contradict, the most doubtful first.
+        scores: the scores it was made from.
         calibrated: (N, C) probabilities.
-        thresholds: (C,) probability from which on a label was filled as present; ``inf``: never.
+        thresholds: (C,) lowest probability at which a label was filled as present; ``inf``: never.
     """
 
     labels: LabelMatrix
@@ -58,9 +57,7 @@ class Filled:
         return np.asarray((self.labels.values == ABSENT) & ~self.given.known)
 
     def summary(self) -> dict[str, float]:
-        """Numbers of labels, and the expected precision of the filled ones: the mean of their
-        probabilities.
-        """
+        """Counts of labels, and the expected precision of the filled ones: their mean probability."""
         precision = {
             kind: float(self.confidence[chosen].mean()) if chosen.any() else float("nan")
             for kind, chosen in (("present", self.present), ("absent", self.absent))
@@ -88,22 +85,16 @@ class Filled:
         parts.append(f"{int(found['left_unknown']):,} left unknown")
         doubtful = len(self.conflicts)
         strong = int(found["strong_conflicts"])
-        mild = f", {doubtful - strong:,} more are denied mildly" if doubtful > strong else ""
+        mild = f", {doubtful - strong:,} more slightly doubtful" if doubtful > strong else ""
         return ", ".join(parts) + f"; {strong:,} given labels look doubtful{mild}"
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """Return the long table as CSV text, and write it to ``path`` if given; one row per image and
-        category.
-        """
-        from sarb.labelling.formats import long_csv
-
+        """Return CSV text with one row per image and category, and write it to ``path`` if given."""
         return long_csv(self, path)
 
     def save(self, path: str | Path, to: str = "long") -> Path:
         """Write a file: ``long``, ``open_images`` or ``label_studio``, see :mod:`sarb.labelling.formats`."""
-        from sarb.labelling.formats import save
-
-        return save(self, path, to)
+        return save_filled(self, path, to)
 
 
 def complete(
@@ -117,20 +108,20 @@ def complete(
 ) -> Filled:
     """Fill in unknown labels; a known label is never changed.
 
-    Without further wishes every gap is filled: present from the category's threshold on, else absent.
+    By default every gap is filled: present at or above the category's threshold, absent below it.
 
     Args:
         scores: of the same images and categories as ``labels``.
         labels: in {-1, 0, +1}.
-        calibration: from :func:`sarb.calibrate` or :func:`sarb.load_calibration`. Without one the network's
-            own probabilities count, with threshold 0.5.
-        min_confidence: fill a label only when it is at least so probable: present where p ≥ x, absent where
+        calibration: from :func:`sarb.calibrate` or :func:`sarb.load_calibration`. Without one, the
+            network's own probabilities are used, with threshold 0.5.
+        min_confidence: fill a label only if it is at least this probable: present where p ≥ x, absent where
             1 − p ≥ x.
-        min_precision: fill as present so that this share of each category's fillings is right, as counted on
-            held-out labels; absent where 1 − p reaches it, entry by entry, since a set of absent labels
-            nearly always does.
-        out_of_fold: scores of the same images by models that have not seen the labels they score. Conflicts
-            are found with them: a model believes the labels it was trained on.
+        min_precision: fill as present so that at least this share of each category's filled labels is right,
+            as counted on held-out labels. An entry is filled as absent where its own 1 − p reaches this
+            share: as a group, absent labels nearly always do.
+        out_of_fold: scores of the same images by models that have not seen the labels they score. They
+            are used to find conflicts, because a model believes the labels it was trained on.
     """
     check_fit(scores, labels)
     if min_confidence is not None and min_precision is not None:
@@ -152,7 +143,7 @@ def complete(
         lower = np.minimum(upper, 1 - min_precision)
     values = labels.values.copy()
     values[(calibrated >= upper) & ~labels.known] = PRESENT
-    # where both hold (p = 0.5 at confidence 0.5) present wins
+    # if both hold (p = 0.5 at confidence 0.5), present wins
     sure = (calibrated <= lower) if lower is not usual else (calibrated < lower)
     values[sure & (calibrated < upper) & ~labels.known] = ABSENT
     confidence = np.maximum(calibrated, 1 - calibrated)
@@ -175,15 +166,13 @@ def complete(
 
 
 def _precise(calibrated: Floats, labels: LabelMatrix, calibration: Calibration, target: float) -> Floats:
-    """Thresholds (C,) for a precision: from held-out labels, or from the probabilities where there are
-    none.
-    """
+    """Thresholds (C,) for a precision: from held-out labels if there are any, else from the probabilities."""
     if calibration.counts.sum():
         return for_precision(calibration.ordered(labels.categories).counts, target)
     check_share("min_precision", target)
     warnings.warn(
-        "no held-out labels to count precision on, the network's own probabilities are taken at their word; "
-        "'sarb calibrate RUN' mends that",
+        "there are no held-out labels to measure precision on, so the network's own probabilities are used "
+        "as they are; run 'sarb calibrate RUN' first",
         stacklevel=3,
     )
     return expected_for_precision(np.where(labels.known, np.nan, calibrated), target)

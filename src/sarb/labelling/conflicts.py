@@ -1,4 +1,4 @@
-"""Which given labels look wrong? A ranking of all known labels by how little the model believes them."""
+"""Known labels that look wrong: a ranking by how little the model believes them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sarb.labels import PRESENT, LabelMatrix
 
 Floats = NDArray[np.float64]
 
-#: entries that the mean belief of all categories weighs as much as, in the mean belief of one
+#: weight of the mean belief over all categories in the mean belief of one, in entries
 WEIGHT = 10.0
 
 
 class Conflict(NamedTuple):
-    """A given label that the model denies.
+    """A given label that the model contradicts.
 
-    ``belief`` is the calibrated probability of the given label divided by what the model gives such labels
-    of this category on average: 1 is as usual, 0.1 is a tenth of it.
+    ``belief`` is the calibrated probability of the given label, divided by the average that the model gives
+    to such labels of this category: 1 is average, 0.1 is a tenth of it.
     """
 
     file_name: str
@@ -42,8 +42,8 @@ def rank_labels(calibrated: Floats, labels: LabelMatrix) -> Ranking:
 
     belief = s / t_cy, with s the calibrated probability of the given label y (p if present, 1 − p if absent)
     and t_cy the mean of s over the known labels y of category c, shrunk to the mean over all categories: the
-    class thresholds of confident learning. Without t a category that is hard to see would fill the top with
-    its true positives.
+    class thresholds of confident learning. Without t, a category that is hard to
+    recognise would fill the top of the list with its true positives.
 
     Args:
         calibrated: (N, C), by a model that has not seen these labels; a model believes what it was trained

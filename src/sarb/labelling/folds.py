@@ -20,21 +20,18 @@ from sarb.training.run import start_run
 
 
 def fold_numbers(labels: LabelMatrix, folds: int, seed: int = 0) -> NDArray[np.int64]:
-    """Part 0 … folds−1 of every entry (N, C): of each category's present, absent and unknown entries equally
-    many.
+    """Fold 0 … folds−1 of every entry (N, C), stratified by category and by present, absent, unknown.
 
-    Entries are divided, not images. A model then scores a label that it has not seen of an image that it
-    has, which is just the case of the unknown labels it is to fill; and all folds use the same cached
-    features.
+    Entries are divided, not images: a model then scores an unseen label of an image it has seen, as it does
+    when it fills unknown labels, and all folds use the same cached features.
     """
     if folds < 2:
         raise ConfigError([f"folds must be at least 2, got {folds}"])
     random = np.random.RandomState(seed)
     noise = random.random_sample(labels.shape)
     result = np.empty(labels.shape, np.int64)
-    start = random.randint(
-        folds, size=(labels.shape[1], 3)
-    )  # a lone positive is not always in the first part
+    # a random start, so that a lone positive is not always in the first fold
+    start = random.randint(folds, size=(labels.shape[1], 3))
     for column, codes in enumerate(labels.values.T):
         order = np.lexsort((noise[:, column], codes))
         first = np.searchsorted(codes[order], codes[order], side="left")
@@ -105,7 +102,7 @@ def on_scale(held: Scores, scores: Scores, labels: LabelMatrix) -> Scores:
     Args:
         held: (N, C) out-of-fold scores.
         scores: (N, C) of the final model, the same images.
-        labels: (N, C) what it has learned from; a category without an unknown entry is left as it is.
+        labels: (N, C) what it has learned from; a category without unknown entries is unchanged.
     """
     if (held.paths, held.categories) != (scores.paths, scores.categories):
         raise DataError("the out-of-fold scores are not of the same images and categories as the model's")

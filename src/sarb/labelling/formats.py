@@ -5,8 +5,6 @@ The wide table in the source's own encoding is written by :mod:`sarb.data.writer
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sarb.errors import DataError, check_choice
-from sarb.files import atomic_write, write_json
+from sarb.files import atomic_write, csv_text, write_json
 from sarb.labelling.conflicts import Conflict
 from sarb.labels import PRESENT, UNKNOWN, word_of
 
@@ -32,14 +30,11 @@ OBJECT = "image"
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]], path: str | Path | None = None) -> str:
     """Return CSV text, and write it to ``path`` if given."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    text = csv_text(header, rows)
     if path is not None:
         with atomic_write(path) as file:
-            file.write(buffer.getvalue())
-    return buffer.getvalue()
+            file.write(text)
+    return text
 
 
 def long_csv(filled: Filled, path: str | Path | None = None) -> str:
@@ -100,7 +95,7 @@ def conflicts_csv(conflicts: Sequence[Conflict], path: str | Path | None = None)
     return table(CONFLICTS, rows, path)
 
 
-def save(filled: Filled, path: str | Path, to: str = "long") -> Path:
+def save_filled(filled: Filled, path: str | Path, to: str = "long") -> Path:
     """Write a file in the format ``to``: ``long``, ``open_images`` or ``label_studio``."""
     writers: dict[str, Callable[[Filled, str | Path], object]] = {
         "long": long_csv,

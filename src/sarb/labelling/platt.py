@@ -14,14 +14,15 @@ ROUNDS = 60
 STEPS = 2
 #: where every fit starts: the network's own probability
 START = (1.0, 0.0)
-#: variance of slope and offset between categories before any is seen, which weighs as much as one category;
-#: and how many categories the start weighs as much as in the shared fit
+#: prior variance of slope and offset between categories, with the weight of one category; and the weight of
+#: the start in the shared fit, in categories
 PRIOR_SPREAD = (0.1, 0.5)
 PULL = 0.1
 #: the spread used in the end, as a multiple of the variance that was found; of 1, 2, 4, 8, 16 and 32, 4 had
 #: the best cross-validated log loss on the known labels of coco256 (10 %, two masks)
 WIDER = 4.0
-#: longest Newton step of slope and offset, and the smallest slope: the order of images never turns round
+#: longest Newton step of slope and offset, and the smallest slope: it stays positive, so the ranking is
+#: preserved
 LONGEST = (0.5, 1.5)
 SMALLEST = 0.05
 
@@ -52,13 +53,13 @@ def fit_platt(known: Known, categories: int) -> Platt:
     """Fit slope and offset of every category by empirical Bayes.
 
     Model: (slope, offset)_c ~ Normal(shared, diag(spread)), y ~ Bernoulli(σ(slope_c · logit + offset_c)).
-        Given shared
-    and spread, each category is the mode of its posterior: a logistic regression with a ridge towards the
-    shared fit. Given those, shared is their mean and spread their variance plus the mean posterior variance
-    (EM, with the posterior as a Gaussian at its mode). So the data say how far categories differ, and a
-    category with few known labels of either kind stays at the shared fit. A tenth of a pseudo-category at
-    slope 1, offset 0 keeps separated scores finite. The last fit has ``WIDER`` times the spread, since
-    categories have more outliers than a normal distribution.
+
+    Given shared and spread, each category takes the mode of its posterior: a logistic regression with a ridge
+    penalty towards the shared fit. Given those modes, shared is their mean and spread their variance plus the
+    mean posterior variance (EM, with a Gaussian posterior at the mode). So the data decide how much categories
+    differ, and a category with few known labels of either kind stays at the shared fit. A tenth of a
+    pseudo-category at slope 1, offset 0 keeps separable scores finite. The last fit uses ``WIDER`` times the
+    spread, because categories have heavier tails than a normal distribution.
     """
     each = np.tile(np.array(START), (categories, 1))
     shared = np.array(START)

@@ -1,4 +1,4 @@
-"""Can the probabilities be trusted? Calibration error, Brier score and the table behind a reliability plot.
+"""How good are the probabilities? Calibration error, Brier score and the data of a reliability plot.
 
 Pure functions of probabilities (N, C) and labels (N, C) in {-1, 0, +1}; unknown entries are left out.
 """
@@ -22,8 +22,8 @@ def equal_mass_bins(values: Floats, bins: int = BINS, together: bool = False) ->
     Args:
         values: (M,).
         bins: how many.
-        together: equal values go to one bin, which then is larger; else they are divided by a seeded draw,
-            since their order in the file may mean something.
+        together: put equal values into one bin, which is then larger. Otherwise a seeded draw splits ties,
+            because their order in the file may carry information.
     """
     if together:
         rank = np.searchsorted(np.sort(values), values, side="left")
@@ -41,8 +41,8 @@ def calibration_error(
     """Class-wise, equal-mass expected calibration error, (C,), nan for a category without a known label.
 
     ECE_c = Σ_b (n_b / n_c) · |mean probability of bin b − share of present entries in it|, over the known
-    entries of c. The chance in each bin adds to it, the more the smaller bins are; compare only what has the
-    same bins.
+    entries of c. Sampling noise adds to it, more so in small bins; compare only errors
+    with the same bins.
     """
     result = []
     for p, present in _columns(probabilities, labels):
@@ -59,9 +59,7 @@ def brier_score(probabilities: ArrayLike, labels: LabelMatrix | ArrayLike) -> Fl
 
 
 def base_rates(labels: LabelMatrix) -> Floats:
-    """Share of present among the known entries of each category (C,); the share of all where none is
-    known.
-    """
+    """Share of present among the known entries of each category (C,); the overall share where none is known."""
     known = labels.positives + labels.negatives
     everywhere = labels.positives.sum() / max(1, known.sum())
     return np.asarray(np.where(known > 0, labels.positives / np.maximum(known, 1), everywhere), np.float64)
@@ -72,8 +70,8 @@ def reliability_table(
 ) -> list[tuple[float, float, int]]:
     """Rows (mean probability, share present, number of entries) of equal-mass bins over all categories.
 
-    Most entries are near 0, so half of the bins share what is above the middle of the present entries'
-    probabilities.
+    Most entries are near 0, so half of the bins cover the range above the median probability of the present
+    entries.
     """
     p, present = _pooled(probabilities, labels)
     if not len(p):

@@ -1,6 +1,4 @@
-"""``suggest``: which unknown labels to ask a person next. A pure function of (Scores, LabelMatrix); needs no
-torch.
-"""
+"""``suggest``: which labels to ask for next, as a pure function of (Scores, LabelMatrix). Needs no torch."""
 
 from __future__ import annotations
 
@@ -13,15 +11,16 @@ from numpy.typing import NDArray
 
 from sarb.errors import ConfigError
 from sarb.labelling.calibration import Calibration, check_fit
+from sarb.labelling.formats import table
 from sarb.labelling.reliability import base_rates
 from sarb.labels import UNKNOWN, LabelMatrix
 from sarb.scores import Scores
 
 Floats = NDArray[np.float64]
 
-#: pull of the co-occurrence graph towards the plain rates, in images
+#: smoothing of the co-occurrence graph towards the base rates, in images
 SMOOTHING = 5.0
-#: probabilities between which an answer is called open
+#: an answer is called open if its probability is in this range
 OPEN = (0.25, 0.75)
 
 
@@ -36,9 +35,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Suggestions:
-    """Questions, the most valuable first; ``row`` and ``column`` (B,) are their places in the label
-    matrix.
-    """
+    """Questions, the most valuable first; ``row`` and ``column`` (B,) locate them in the label matrix."""
 
     questions: list[Question]
     row: NDArray[np.int64]
@@ -49,8 +46,6 @@ class Suggestions:
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return ``file_name,label,score,reason`` as CSV text, and write it to ``path`` if given."""
-        from sarb.labelling.formats import table
-
         rows = ((ask.file_name, ask.label, f"{ask.score:.6g}", ask.reason) for ask in self.questions)
         return table(Question._fields, rows, path)
 
@@ -67,25 +62,25 @@ def suggest(
     rarity: float = 5.0,
     diversity: float = 0.1,
 ) -> Suggestions:
-    """Rank unknown labels by what an answer is expected to be worth.
+    """Rank unknown labels by the expected value of an answer.
 
-    The worth of an entry is what one answer teaches, w = finds · p + uncertainty · H(p) + cooccurrence · g,
-    where p is the calibrated probability, H its entropy in bits and g what the answer "present" would say
-    about the image's other unknown labels. Then returns diminish: within a category, questions in order of w
-    are worth w / (1 + n / rarity), n being its known positives plus the positives expected from the
-    questions before. So budget flows to categories with few known positives until they have caught up.
-    Within an image, the k-th further question is worth 1 / (1 + diversity · k) of that.
+    The value of an entry is w = finds · p + uncertainty · H(p) + cooccurrence · g, where p is the calibrated
+    probability, H its entropy in bits and g what the answer "present" would tell about the image's other unknown
+    labels. Returns diminish: within a category, questions in order of w are worth w / (1 + n / rarity), where n
+    counts its known positives plus those expected from the questions before. So the budget goes to categories
+    with few known positives until they have caught up. Within an image, the k-th further question is worth
+    1 / (1 + diversity · k) of that.
 
     Args:
         scores: of the same images and categories as ``labels``.
         labels: in {-1, 0, +1}; only unknown entries are asked.
-        budget: most questions.
+        budget: maximum number of questions.
         calibration: as in :func:`sarb.complete`.
-        finds: weight of finding a positive; they are what a category with few labels lacks.
+        finds: weight of finding a positive, which is what a category with few labels lacks.
         uncertainty: weight of the entropy.
-        cooccurrence: weight of what the answer says about other labels of the image.
-        rarity: known positives at which another one is worth half; infinite for no such preference.
-        diversity: loss of worth per earlier question about the same image; 0 for none.
+        cooccurrence: weight of what the answer tells about other labels of the image.
+        rarity: number of known positives at which another one is worth half; infinite turns this off.
+        diversity: discount per earlier question about the same image; 0 for none.
     """
     check_fit(scores, labels)
     wrong = [
@@ -128,7 +123,7 @@ def entropy(p: Floats) -> Floats:
 
 
 def told(labels: LabelMatrix) -> Floats:
-    """What "c is present" says about the other unknown labels of an image, (N, C) in [0, 1].
+    """What "c is present" tells about the other unknown labels of an image, (N, C) in [0, 1].
 
     told_ic = Σ_j |P(j | c) − π_j| over the labels j ≠ c that are unknown in image i, divided by the largest
     such sum.

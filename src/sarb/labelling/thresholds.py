@@ -1,4 +1,4 @@
-"""From which probability on is a label present? Chosen per category from counts of held-out known labels.
+"""The threshold of each category, chosen from counts of held-out known labels.
 
 All functions see the known labels as ``counts`` (2, C, L): how many present (0) and absent (1) entries of
 each category have a calibrated probability in [l/L, (l+1)/L). A threshold is l/L: the entries of level l and
@@ -17,13 +17,12 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 LEVELS = 200
-#: how many held-out positives (F1), or entries above the threshold (precision), the shared curve weighs as
-#: much as
+#: weight of the shared curve, in held-out positives (F1) or in entries above the threshold (precision)
 F1_WEIGHT = 10.0
 PRECISION_WEIGHT = 100.0
-#: how many held-out labels the mean probability of all entries above a threshold weighs as much as
+#: weight of the mean probability of the entries above a threshold, in held-out labels
 EXPECTED_WEIGHT = 100.0
-#: standard deviations by which the shared precision is taken lower than it was counted
+#: standard deviations to subtract from the shared precision
 CAUTION = 1.0
 #: threshold of a category that never reaches the precision
 NEVER = np.inf
@@ -50,8 +49,7 @@ def best_f1(counts: Counts, weight: float = F1_WEIGHT) -> Floats:
     """Threshold of the best F1 of every category (C,), shrunk to the shared curve.
 
     F1_c(t) = 2 TP / (P + TP + FP) with TP, FP, P of the category plus ``weight`` times the same of all
-    categories per positive. With no label of its own a category has the best threshold of all; with many it
-    has its own.
+    categories per positive. A category without held-out labels gets the shared threshold; one with many gets its own.
     """
     above = _above(counts)
     positives = above[0, :, :1]
@@ -65,8 +63,8 @@ def precision_above(counts: Counts, weight: float = PRECISION_WEIGHT, caution: f
     """Precision (C, L) of what is at each level or above, for every category.
 
     precision_c(t) = (TP_c + w · (q(t) − caution · s(t))) / (TP_c + FP_c + w). q(t) is the precision of all
-    categories together at the same calibrated probability, and s(t) its standard deviation. Of few entries q
-    is mostly chance, so their mean probability counts like ``EXPECTED_WEIGHT`` labels: q = (TP + W · mean p)
+    categories together at the same calibrated probability, and s(t) its standard deviation. With few entries q
+    is mostly noise, so their mean probability counts as ``EXPECTED_WEIGHT`` labels: q = (TP + W · mean p)
     / (TP + FP + W).
     """
     above = _above(counts)
@@ -83,17 +81,14 @@ def precision_above(counts: Counts, weight: float = PRECISION_WEIGHT, caution: f
 def for_precision(
     counts: Counts, target: float, weight: float = PRECISION_WEIGHT, caution: float = CAUTION
 ) -> Floats:
-    """Lowest threshold of every category (C,) whose :func:`precision_above` reaches ``target``; else
-    ``NEVER``.
-    """
+    """Lowest threshold (C,) whose :func:`precision_above` reaches ``target``; ``NEVER`` if none does."""
     check_share("min_precision", target)
     reached = precision_above(counts, weight, caution) >= target
     return np.where(reached.any(1), np.argmax(reached, axis=1) / counts.shape[2], NEVER)
 
 
 def expected_for_precision(probabilities: Floats, target: float) -> Floats:
-    """The same from probabilities alone, where there are no held-out labels: their mean above the threshold,
-    (C,).
+    """The same (C,) without held-out labels: from the mean probability above the threshold.
 
     Args:
         probabilities: (N, C); entries not to be counted are nan.

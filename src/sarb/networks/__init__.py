@@ -15,7 +15,7 @@ sparse_graph  a sparse graph for thousands of categories
 classifier    the classifier on top of the graph
 informed      initial weights computed from the data
 branches      a shortcut that shares graph work between the branches of SARB
-backbones     image to map
+backbones/    image to map
 """
 
 from sarb.networks.attention import SemanticAttention

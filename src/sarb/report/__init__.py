@@ -1,4 +1,22 @@
-"""What a run was worth: Report (numbers and tables), pictures, and one self-contained page."""
+"""Results: numbers, tables, plots and self-contained HTML pages.
+
+report        ``Report``: the numbers of one model; prints, saves and plots itself
+page          ``write_report``: the page of a run
+sections      its sections that show results
+comparison    ``comparison_page``: several runs on one page
+data_page     the page of a data set's statistics
+data_text     the same statistics as text for the console
+templates/    the pages
+html          render templates, and the pieces that templates are given
+stored        the numbers of a run, from what its folder stores
+card          the model card (README.md of a model folder)
+style         one look for all plots, light and dark
+plots         average precision, precision-recall curves, co-occurrence, counts
+curves        training curves from log.csv
+reliability   the reliability plot of a calibration
+samples       sample predictions on test images
+overlay       heat maps over an image
+"""
 
 from sarb.report.comparison import comparison_page
 from sarb.report.page import write_report

@@ -1,4 +1,4 @@
-"""The model card: what a model is, what it was trained on, how good it is, its limits and its licence."""
+"""The model card: what a model is, its training data, metrics, limits and licence."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from sarb.labels import LabelMatrix
 if TYPE_CHECKING:
     from sarb.model import Model
 
-#: figures shown in the card, and what they are
+#: metrics shown in the card, and what they are
 FIGURES = {
     "mAP": "mean average precision",
     "mAP_interpolated": "the same, interpolated as in the paper",
     "OF1": "F1 over all labels",
     "CF1": "mean of the categories' F1",
 }
-#: below so many known positives a category is named among the limits
+#: categories with fewer known positives are listed under the limits
 FEW = 5
 UNSTATED = (
-    "not stated. The weights come from the training images and from the pre-trained backbone, whose licences may bind "
-    'you; state yours with `save_pretrained(…, license="…")`.'
+    "not stated. The weights derive from the training images and the pre-trained backbone, whose licences "
+    'may apply to you; set yours with `save_pretrained(…, license="…")`.'
 )
 
 
@@ -41,16 +41,16 @@ def model_card(
 
     Args:
         model: the model.
-        settings: of its training.
-        labels: what it was trained on.
-        data: the part ``data`` of a run's ``config.json``, for the name of the data.
-        metrics: content of ``metrics.json``; None before the test.
-        license: identifier, or None.
+        settings: the training settings.
+        labels: the training labels.
+        data: the section ``data`` of the run's ``config.json``, for the name of the data.
+        metrics: the content of ``metrics.json``; None before the test.
+        license: a licence identifier, or None.
     """
     title = f"{settings['method']} on {settings['network']} / {settings['backbone']}"
     name = str(
         (data or {}).get("name") or "own data"
-    )  # not the source: a path of the user's is not for the hub
+    )  # not the source: a local path must not end up on the hub
     return f"""{front_matter(title, license, name, metrics)}
 # {title}
 
@@ -77,7 +77,8 @@ Multi-label image recogniser for {len(model.categories)} categories, trained wit
 
 ## Limits
 
-Probabilities are calibrated only where `thresholds.json` says so; the model knows nothing outside its categories.
+Probabilities are calibrated only if the folder has a `thresholds.json`.
+The model knows only its own categories.
 {_poor(labels)}
 
 ## Licence
@@ -87,7 +88,7 @@ Probabilities are calibrated only where `thresholds.json` says so; the model kno
 
 
 def short_card(model: Model) -> str:
-    """The card of a model of which nothing but itself is known."""
+    """The card of a model without a run: nothing is known about its training."""
     title = f"{model.config['network']} / {model.config['backbone']}"
     return f"""{front_matter(title, None, None, None)}
 # {title}
@@ -107,19 +108,20 @@ Not recorded.
 
 def front_matter(title: str, license: str | None, data: str | None, metrics: Mapping[str, Any] | None) -> str:
     """The YAML header; JSON values are YAML, so any name is safe in it."""
-    found = {name: metrics[name] for name in FIGURES if metrics and metrics.get(name) is not None}
+    measured = _measured(metrics)
     fields: dict[str, Any] = {
         "license": license or "unknown",
         "library_name": "sarb",
         "pipeline_tag": "image-classification",
         "tags": ["multi-label", "partial-labels", "sarb"],
-        "metrics": list(found) or ["mAP"],
+        "metrics": list(measured) or ["mAP"],
     }
     if data is not None:
         fields["datasets"] = [data]
-    if found:
+    if measured:
         entries = [
-            {"type": name, "value": round(value, 2), "name": FIGURES[name]} for name, value in found.items()
+            {"type": name, "value": round(value, 2), "name": FIGURES[name]}
+            for name, value in measured.items()
         ]
         task = {"type": "image-classification", "name": "multi-label image classification"}
         result = {"task": task, "dataset": {"type": "image", "name": data or "own data"}, "metrics": entries}
@@ -153,17 +155,22 @@ def _names(model: Model) -> str:
 
 
 def _metrics(metrics: Mapping[str, Any] | None) -> str:
-    found = {name: metrics[name] for name in FIGURES if metrics and metrics.get(name) is not None}
-    if not found:
+    measured = _measured(metrics)
+    if not measured:
         return "Not tested."
-    lines = [f"| {name} | {value:.1f} | {FIGURES[name]} |" for name, value in found.items()]
+    lines = [f"| {name} | {value:.1f} | {FIGURES[name]} |" for name, value in measured.items()]
     return "\n".join(
         ["On the test images, in percent, known labels only:", "", "| | | |", "|---|---|---|", *lines]
     )
 
 
+def _measured(metrics: Mapping[str, Any] | None) -> dict[str, float]:
+    """The figures that are shown and were measured."""
+    return {name: metrics[name] for name in FIGURES if metrics and metrics.get(name) is not None}
+
+
 def _poor(labels: LabelMatrix) -> str:
     poor = [name for name, count in zip(labels.categories, labels.positives, strict=True) if count < FEW]
     if not poor:
-        return "Every category had five known positives or more."
+        return "Every category had at least five known positives."
     return f"Fewer than five known positives: {', '.join(poor)}."

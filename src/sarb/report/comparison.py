@@ -1,4 +1,4 @@
-"""``comparison_page``: several runs beside each other on one html."""
+"""``comparison_page``: several runs side by side on one HTML page."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from sarb.errors import DataError
 from sarb.files import atomic_write
 from sarb.report import html, plots
 from sarb.report.report import number
+from sarb.runs.folder import RunFolder
 
-#: the metrics a comparison shows
+#: metrics in the table, and in the plot
 SHOWN = ("mAP", "mAP_interpolated", "OF1", "CF1")
 DRAWN = ("mAP", "OF1", "CF1")
 
@@ -34,59 +35,62 @@ def comparison_page(
         if lacking:
             raise DataError(f"row {index} of the comparison lacks {', '.join(lacking)}")
     out = Path(out)
-    body = [f'<header><p class="eyebrow">sarb</p><h1>{html.escape(title)}</h1>{_lead(rows)}</header>']
-    if rows:
-        body.append(html.section("Numbers", _table(rows, out), _picture(rows)))
+    text = html.render(
+        "comparison.html",
+        title=title,
+        summary=_summary(rows),
+        numbers=_table(rows, out) if rows else None,
+        plot=_plot(rows) if rows else None,
+    )
     with atomic_write(out) as file:
-        file.write(html.page(title, "\n".join(body)))
+        file.write(text)
     return out
 
 
-def _lead(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One sentence: who is ahead, and by how much."""
+def _summary(rows: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence: which run is best, and by how much."""
     defined = [row for row in rows if _value(row, "mAP") is not None]
     if not defined:
-        return '<p class="lead">No run has been evaluated yet.</p>'
+        return "No run has been evaluated yet."
     order = sorted(defined, key=lambda row: -(_value(row, "mAP") or 0.0))
     text = f"{order[0]['name']} has the highest mAP, {number(_value(order[0], 'mAP'))}"
     if len(order) > 1:
         ahead = (_value(order[0], "mAP") or 0.0) - (_value(order[1], "mAP") or 0.0)
         text += f", {ahead:.1f} ahead of {order[1]['name']}"
-    return f'<p class="lead">{html.escape(text)}.</p>'
+    return f"{text}."
 
 
-def _table(rows: Sequence[Mapping[str, Any]], out: Path) -> str:
-    """The numbers, the best of each column marked, each run linked to its report if it has one."""
+def _table(rows: Sequence[Mapping[str, Any]], out: Path) -> html.Table:
+    """The numbers with the best of each column marked; a run links to its report if it has one."""
     best = {name: max((_value(row, name) or 0.0 for row in rows), default=0.0) for name in SHOWN}
-    cells = []
+    lines = []
     for row in rows:
-        line = [f"<td>{_link(row, out)}</td>"]
+        cells = [html.Cell(str(row["name"]), link=_link(row, out))]
         for name in SHOWN:
             value = _value(row, name)
-            line.append(
-                html.cell(number(value), value, "best" if value is not None and value == best[name] else "")
-            )
-        cells.append(line)
-    return html.table(["run", *SHOWN], cells, sortable=True)
+            is_best = value is not None and value == best[name]
+            cells.append(html.number_cell(value, "best" if is_best else ""))
+        lines.append(cells)
+    return html.Table(["run", *SHOWN], lines, sortable=True)
 
 
 def _link(row: Mapping[str, Any], out: Path) -> str:
-    """The run's name, leading to its report."""
-    report = Path(row["run_dir"]) / "report.html"
+    """The address of the run's report relative to the page; empty if there is none."""
+    report = RunFolder(row["run_dir"]).report_page
     if not report.is_file():
-        return html.escape(row["name"])
-    address = quote(Path(os.path.relpath(report.resolve(), out.parent.resolve())).as_posix())
-    return f'<a href="{html.escape(address)}">{html.escape(row["name"])}</a>'
+        return ""
+    return quote(Path(os.path.relpath(report.resolve(), out.parent.resolve())).as_posix())
 
 
-def _picture(rows: Sequence[Mapping[str, Any]]) -> str:
+def _plot(rows: Sequence[Mapping[str, Any]]) -> html.Plot:
     """Bars of the main metrics."""
     names = [str(row["name"]) for row in rows]
     columns = {name: [_nan(_value(row, name)) for row in rows] for name in DRAWN}
-    caption = "mAP is the plain one; OF1 pools all labels, CF1 averages over categories."
+    caption = "mAP is plain mAP; OF1 pools all labels, CF1 averages over categories."
     light = plots.comparison_bars(names, columns)
+    alternative = f"Bars of {', '.join(DRAWN)} per run"
     return html.plot(
-        lambda theme: plots.comparison_bars(names, columns, theme=theme), light, "Bars of " + caption, caption
+        lambda theme: plots.comparison_bars(names, columns, theme=theme), light, alternative, caption
     )
 
 

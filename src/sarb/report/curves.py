@@ -1,6 +1,4 @@
-"""Pictures of a training: loss terms, validation metrics, α and β, completed labels; drawn from
-``log.csv``.
-"""
+"""Training curves from ``log.csv``: loss terms, validation metrics, α and β, completed labels."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from sarb.runs.log import Log
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: what the loss terms are called in the pictures
+#: names of the loss terms in the plots
 TERMS = {
     "loss": "total",
     "loss_cls": "known labels (cls)",
@@ -27,12 +25,12 @@ TERMS = {
 
 
 def has_curves(log: Log, *prefixes: str) -> bool:
-    """Tell whether any column with one of these names or prefixes holds a number."""
+    """Return whether any column with one of these prefixes has a number."""
     return any(np.isfinite(log[name]).any() for prefix in prefixes for name in log if name.startswith(prefix))
 
 
 def loss_curves(log: Log, steps: Log | None = None, *, theme: Theme = "light") -> bytes:
-    """One panel per loss term, each with its own scale; the steps of the total stand behind it."""
+    """One panel per loss term, each on its own scale; single steps are drawn behind the total."""
     names = [
         name for name in (*TERMS, *sorted(set(log) - set(TERMS))) if name.startswith("loss") and name in log
     ]
@@ -43,7 +41,7 @@ def loss_curves(log: Log, steps: Log | None = None, *, theme: Theme = "light") -
         figure = new_figure(0.3 + 2.2 * lines, WIDTH)
         panels = figure.subplots(lines, columns, squeeze=False).ravel()
         if not names:
-            say(panels[0], "the log holds no loss", colours)
+            say(panels[0], "the log has no loss", colours)
         for index, axes in enumerate(panels[: len(names)]):
             name = names[index]
             if name == "loss" and steps is not None and {"epoch", "loss"} <= set(steps):
@@ -57,9 +55,7 @@ def loss_curves(log: Log, steps: Log | None = None, *, theme: Theme = "light") -
 
 
 def _step_cloud(axes: Axes, steps: Log, colours: Colours) -> None:
-    """The loss of single steps, spread evenly over their epoch, so that the line ends where the epoch is
-    logged.
-    """
+    """The loss of single steps, spread evenly over their epoch, so that both lines end together."""
     epoch = steps["epoch"]
     loss = steps["loss"]
     keep = np.isfinite(epoch) & np.isfinite(loss)
@@ -72,7 +68,7 @@ def _step_cloud(axes: Axes, steps: Log, colours: Colours) -> None:
 
 
 def validation_curves(log: Log, *, theme: Theme = "light") -> bytes:
-    """mAP, OF1 and CF1 (or whatever ``valid_…`` columns there are) per epoch; the best mAP is marked."""
+    """mAP, OF1 and CF1 (or the ``valid_…`` columns there are) per epoch; the best mAP is marked."""
     preferred = [f"valid_{name}" for name in ("mAP", "OF1", "CF1")]
     names = [name for name in preferred if name in log] or [
         name for name in log if name.startswith("valid_")
@@ -82,7 +78,7 @@ def validation_curves(log: Log, *, theme: Theme = "light") -> bytes:
         figure = new_figure(2.9)
         axes = figure.subplots()
         if not names:
-            say(axes, "the log holds no validation metric", colours)
+            say(axes, "the log has no validation metrics", colours)
         for index, name in enumerate(names):
             _line(axes, log, name, colours.series[index], label=name.removeprefix("valid_"))
         if "valid_mAP" in names:
@@ -106,9 +102,7 @@ def validation_curves(log: Log, *, theme: Theme = "light") -> bytes:
 
 
 def blend_strengths(log: Log, *, theme: Theme = "light") -> bytes:
-    """α and β per epoch; with ``…_mean``, ``…_min``, ``…_max`` columns the range over categories is a
-    band.
-    """
+    """α and β per epoch; ``…_mean``, ``…_min`` and ``…_max`` columns add a band over categories."""
     with style(theme) as colours:
         figure = new_figure(2.7)
         axes = figure.subplots()
@@ -131,10 +125,10 @@ def blend_strengths(log: Log, *, theme: Theme = "light") -> bytes:
                 )
                 drawn += [low, high]
         if not drawn:
-            say(axes, "the log holds neither α nor β", colours)
+            say(axes, "the log has neither α nor β", colours)
             return png(figure)
         values = np.concatenate(drawn)
-        # At least 0.1 of height: a strength that hardly moves must look as if it hardly moves.
+        # At least 0.1 high, so that a strength that hardly moves looks that way.
         middle = (np.nanmin(values) + np.nanmax(values)) / 2
         half = max(0.05, float(np.ptp(values[np.isfinite(values)])))
         axes.set_ylim(max(-0.02, middle - half), min(1.02, middle + half))
@@ -144,13 +138,13 @@ def blend_strengths(log: Log, *, theme: Theme = "light") -> bytes:
 
 
 def completed_labels(log: Log, *, theme: Theme = "light") -> bytes:
-    """Entries that reached a loss per epoch: the known ones, and those each blend completed, stacked."""
+    """Stacked bars of the labels used in a loss per epoch: known, and completed by each blend."""
     names = [name for name in log if name.startswith("completed_")]
     with style(theme) as colours:
         figure = new_figure(2.7)
         axes = figure.subplots()
         if not has_curves(log, "completed_"):
-            say(axes, "the log counts no completed label", colours)
+            say(axes, "the log has no completed labels", colours)
             return png(figure)
         epochs = _epochs(log)
         floor = np.zeros(len(log[names[0]]))
@@ -163,7 +157,7 @@ def completed_labels(log: Log, *, theme: Theme = "light") -> bytes:
             height = np.nan_to_num(log[name])
             axes.bar(epochs, height, bottom=floor, width=0.82, color=colour, label=label, alpha=0.9)
             floor = floor + height
-        axes.set(xlabel="epoch", ylabel="entries per epoch")
+        axes.set(xlabel="epoch", ylabel="labels per epoch")
         _whole_epochs(axes)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.grid(axis="x", visible=False)
@@ -172,7 +166,7 @@ def completed_labels(log: Log, *, theme: Theme = "light") -> bytes:
 
 
 def _line(axes: Axes, log: Log, name: str, colour: str, label: str | None = None) -> None:
-    """One column over epochs; few epochs get markers, so that a single one is visible."""
+    """One column over epochs; with few epochs, markers make even a single one visible."""
     values = log[name]
     keep = np.isfinite(values)
     marker = "o" if np.count_nonzero(keep) <= 30 else None
@@ -182,13 +176,13 @@ def _line(axes: Axes, log: Log, name: str, colour: str, label: str | None = None
 
 
 def _whole_epochs(axes: Axes) -> None:
-    """Epochs are whole numbers."""
+    """Put ticks at whole epochs only."""
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
 
 
 def _epochs(log: Log) -> NDArray[np.float64]:
-    """The epoch column, or 0, 1, 2 … without one."""
+    """The epoch column, or 0, 1, 2 … if there is none."""
     first = next(iter(log.values()), np.array([]))
     return log["epoch"] if "epoch" in log else np.arange(len(first), dtype=np.float64)

@@ -1,6 +1,4 @@
-"""Heat maps over a photo: one clean picture, or a strip of panels with names, probabilities and colour
-bars.
-"""
+"""Heat maps over an image: one clean picture, or a strip of labelled panels with colour bars."""
 
 from __future__ import annotations
 
@@ -13,16 +11,16 @@ from PIL import Image
 
 from sarb.report.style import Theme, new_figure, png, short, style
 
-#: red, green, blue, opacity from cold to hot: nothing is hidden where the model did not look
+#: red, green, blue, opacity from cold to hot; cold areas stay transparent
 HEAT = ((255, 226, 120, 0.0), (255, 170, 40, 0.45), (226, 60, 30, 0.72), (120, 8, 40, 0.85))
 #: what the numbers of a map are
 MEANING = {
-    "attention": "attention (1 = the same everywhere)",
+    "attention": "attention (1 = uniform)",
     "mask": "mask",
     "activation": "product with the classifier",
-    "evidence": "added to the logit",
+    "evidence": "contribution to the logit",
 }
-#: pixels of the longer side in a panel, and panels in a row
+#: longer side of a panel in pixels, and panels per row
 SIDE = 480
 ACROSS = 4
 
@@ -36,9 +34,9 @@ def colours(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def limits(heat: NDArray[np.float32]) -> tuple[float, float]:
-    """Return what is drawn coldest and hottest: 0 or the least value above it, and the largest; never equal.
+    """Return the values drawn coldest (the minimum, at least 0) and hottest (the maximum); never equal.
 
-    A cell that speaks against a category (below 0 in an activation map) is as cold as one that says nothing.
+    Evidence against a category (below 0 in an activation map) is drawn as cold as no evidence.
     """
     low = max(0.0, float(heat.min()))
     high = float(heat.max())
@@ -46,7 +44,7 @@ def limits(heat: NDArray[np.float32]) -> tuple[float, float]:
 
 
 def blend(image: Image.Image, heat: NDArray[np.float32], side: int | None = None) -> Image.Image:
-    """Lay a map (H, W) over an image: stretched to it bicubic, coloured, hot cells more opaque."""
+    """Draw a map (H, W) over an image: resized (bicubic) and coloured, hot areas more opaque."""
     photo = image.copy()
     if side is not None:
         photo.thumbnail((side, side))
@@ -60,10 +58,8 @@ def blend(image: Image.Image, heat: NDArray[np.float32], side: int | None = None
     return Image.fromarray(mixed.round().astype(np.uint8))
 
 
-def strip(image: Image.Image, panels: Sequence[Panel], kind: str, *, theme: Theme = "light") -> bytes:
-    """Panels (name, probability, map (H, W)) beside each other, rows of four; every map has its own colour
-    bar.
-    """
+def strip(image: Image.Image, panels: Sequence[Panel], map_type: str, *, theme: Theme = "light") -> bytes:
+    """Panels (name, probability, map (H, W)) in rows of four; each map has its own colour bar."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
     from matplotlib.ticker import MaxNLocator
@@ -77,15 +73,17 @@ def strip(image: Image.Image, panels: Sequence[Panel], kind: str, *, theme: Them
         heat_colours = LinearSegmentedColormap.from_list("overlay", table)
         figure = new_figure(rows * (width * tall + 0.9), width=columns * width + 0.2)
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
-        for place in axes:
-            place.set_axis_off()
-        for place, (name, probability, heat) in zip(axes, panels, strict=False):
-            low, high = limits(heat * heat.size if kind == "attention" else heat)  # shares of 1/49 say little
-            place.imshow(np.asarray(blend(image, heat, SIDE)))
-            place.set_title(f"{short(name)}  {probability:.2f}", color=chosen.text)
+        for panel in axes:
+            panel.set_axis_off()
+        for panel, (name, probability, heat) in zip(axes, panels, strict=False):
+            low, high = limits(
+                heat * heat.size if map_type == "attention" else heat
+            )  # shares of 1/49 say little
+            panel.imshow(np.asarray(blend(image, heat, SIDE)))
+            panel.set_title(f"{short(name)}  {probability:.2f}", color=chosen.text)
             shown = ScalarMappable(Normalize(low, high), heat_colours)
-            bar = figure.colorbar(shown, ax=place, orientation="horizontal", shrink=0.8, aspect=24, pad=0.03)
-            bar.set_label(MEANING[kind], size=8)
+            bar = figure.colorbar(shown, ax=panel, orientation="horizontal", shrink=0.8, aspect=24, pad=0.03)
+            bar.set_label(MEANING[map_type], size=8)
             bar.ax.tick_params(labelsize=7)
             bar.locator = MaxNLocator(nbins=4)
             bar.outline.set_visible(False)

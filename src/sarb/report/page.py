@@ -1,8 +1,9 @@
-"""``write_report``: one self-contained page about a run, from the files of its folder."""
+"""``write_report``: one self-contained HTML page about a run, from the files in its folder."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,68 +11,53 @@ import numpy as np
 import sarb
 from sarb.batches.cache_files import cache_note
 from sarb.files import atomic_write
-from sarb.report import html, sections
-from sarb.report.report import DECISIONS, RULES, Report, number, ranked
+from sarb.report import html, samples, sections
+from sarb.report.report import DECISIONS, RULES, Report, count, number, ranked
 from sarb.report.stored import other_measurements, stored_report
 from sarb.runs.folder import RunFolder
 
-#: what the page says about its numbers
-NOTES = {
-    "Which mAP is which": "mAP is the mean over categories of the plain average precision, as scikit-learn computes "
-    "it. Interpolated mAP first lifts every precision to the best one reached at the same or a higher recall (VOC 2010 "
-    "and later); it is never lower. The SARB paper reports the interpolated one, most later work the plain one.",
-    "Unknown labels": "A test label that nobody knows is never scored: it counts neither for nor against the network.",
-    "Categories left out": "A category without a known positive test image has no AP (n/a). It is left out of mAP and "
-    "CR and counted above; one that is never predicted has precision 0 in CP.",
-    "OP, OR, OF1 and CP, CR, CF1": "Precision, recall and F1 of yes-or-no decisions. O pools all labels, so frequent "
-    "categories weigh more; C averages over categories, so each weighs the same. A label is decided present at "
-    "probability 0.5 or more; the top-3 rows allow only the three highest of an image, with or without that threshold.",
-    "Which epoch": "The numbers belong to the last epoch unless something else is said. Test images never choose an "
-    "epoch, a threshold or a setting.",
-}
-
-#: what further measurements are called in metrics.json, and on the page
-OTHERS = {"best": "the epoch that was best on the validation images"}
+#: name of a further measurement in metrics.json -> on the page
+OTHERS = {"best": "best epoch on the validation images"}
 
 
 def write_report(run_dir: str | Path) -> Path:
     """Write ``plots/*.png`` and ``report.html`` into a run folder and return the page's path.
 
-    Every section is made from files of the folder; where one is missing, a sentence says so.
+    Every section is made from files in the folder; if one is missing, the section says so.
     """
     run = RunFolder.read(run_dir)
     report = stored_report(run)
-    parts = [
-        ("trained", "What was trained", _trained(run)),
-        ("learned", "How it learned", sections.learned_section(run)),
-        ("categories", "Category by category", sections.categories_section(run, report)),
-        ("curves", "Precision and recall", sections.curves_section(run, report)),
-        ("calibration", "Can the probabilities be trusted?", sections.calibration_section(run)),
-        ("together", "What appears together", sections.together_section(run)),
-        ("samples", "Sample predictions", sections.samples_section(run)),
-        ("meaning", "What the numbers mean", _meaning()),
-        ("configuration", "Full configuration", _configuration(run)),
-    ]
-    links = "".join(f'<a href="#{ident}">{html.escape(heading)}</a>' for ident, heading, _ in parts)
-    body = [_headline(run, report), f'<nav aria-label="Sections">{links}</nav>', _cards(run, report)]
-    body += [html.section(heading, content, ident=ident) for ident, heading, content in parts]
-    body.append(
-        f"<footer>Written by sarb {html.escape(sarb.__version__)} from the files in this folder.</footer>"
+    text = html.render(
+        "run.html",
+        version=sarb.__version__,
+        name=run.name,
+        eyebrow=_eyebrow(run),
+        summary=_summary(run, report),
+        cards=_cards(run, report) if report else [],
+        decisions=_decisions(run, report) if report else None,
+        facts=_facts(run),
+        command=run.command,
+        versions=_versions(run),
+        learned=sections.learned(run),
+        categories=sections.categories(run, report),
+        curves=sections.precision_recall(run, report),
+        calibration=sections.calibration(run),
+        labelled=run.train is not None,
+        together=sections.together(run),
+        marks=samples.MARKS,
+        samples=sections.sample_cards(run),
+        configuration=json.dumps(run.config, indent=2, ensure_ascii=False) if run.config else "",
     )
     target = run.report_page
     with atomic_write(target) as file:
-        file.write(html.page(f"{run.name} · sarb report", "\n".join(body)))
+        file.write(text)
     return target
 
 
-def _headline(run: RunFolder, report: Report | None) -> str:
-    """Title and one sentence that says it all."""
+def _eyebrow(run: RunFolder) -> str:
+    """The line above the title: method, network and data."""
     parts = [run.setting("method"), run.setting("network"), run.setting("data", "dataset", "source")]
-    eyebrow = " · ".join(str(part) for part in parts if part) or "training run"
-    return (
-        f'<header><p class="eyebrow">{html.escape(eyebrow)}</p><h1>{html.escape(run.name)}</h1>'
-        f'<p class="lead">{html.escape(_summary(run, report))}</p></header>'
-    )
+    return " · ".join(str(part) for part in parts if part) or "training run"
 
 
 def _summary(run: RunFolder, report: Report | None) -> str:
@@ -80,72 +66,78 @@ def _summary(run: RunFolder, report: Report | None) -> str:
     source = f" from {len(run.train):,} training images" if run.train is not None else ""
     begin = f"Trained with {share:.3g} % of the labels{source}" if share is not None else f"Trained{source}"
     if report is None:
-        return f"{begin}. It has not been evaluated yet: there is no metrics.json and no scores.npz in the folder."
-    tested = _count(report.metrics.get("images", 0), "test image", "test images")
-    over = _count(report.metrics.get("categories", 0), "category", "categories")
-    text = f"{begin}, it reaches a mAP of {number(report.mAP)} over {over} on {tested}."
+        return f"{begin}. It has not been evaluated yet: the folder has no metrics.json and no scores.npz."
+    tested = count(report.metrics.get("images", 0), "test image", "test images")
+    over = count(report.metrics.get("categories", 0), "category", "categories")
+    text = f"{begin}, it reaches an mAP of {number(report.mAP)} over {over} on {tested}."
     order = ranked(report.per_category)
     if len(order) > 1:
         best = order[0]
         worst = order[-1]
-        text += f" It is surest about {best['category']} (AP {number(best['AP'])})"
-        text += f" and finds {worst['category']} hardest"
-        text += f" (AP {number(worst['AP'])})."
+        text += f" The best category is {best['category']} (AP {number(best['AP'])}),"
+        text += f" the worst {worst['category']} (AP {number(worst['AP'])})."
     return text
 
 
-def _cards(run: RunFolder, report: Report | None) -> str:
+def _cards(run: RunFolder, report: Report) -> list[html.Card]:
     """The headline numbers."""
-    if report is None:
-        return ""
     metrics = report.metrics
     cards = [
-        html.card("mAP", number(metrics.get("mAP")), "plain, as scikit-learn", main=True),
-        html.card("mAP interpolated", number(metrics.get("mAP_interpolated")), "as in the SARB paper"),
-        html.card("OF1", number(metrics.get("OF1")), _pair(metrics, "OP", "OR")),
-        html.card("CF1", number(metrics.get("CF1")), _pair(metrics, "CP", "CR")),
+        html.Card("mAP", number(metrics.get("mAP")), "plain, as in scikit-learn", main=True),
+        html.Card("mAP interpolated", number(metrics.get("mAP_interpolated")), "as in the SARB paper"),
+        html.Card("OF1", number(metrics.get("OF1")), _pair(metrics, "OP", "OR")),
+        html.Card("CF1", number(metrics.get("CF1")), _pair(metrics, "CP", "CR")),
     ]
     share = _known_share(run)
     if share is not None:
-        cards.append(html.card("Known labels", f"{share:.3g} %", f"of the training labels{_asked(run)}"))
-    return f'<div class="cards">{"".join(cards)}</div>' + html.section("Decisions", _decisions(run, report))
+        cards.append(html.Card("Known labels", f"{share:.3g} %", f"of the training labels{_asked(run)}"))
+    return cards
 
 
 def _pair(metrics: dict[str, float], precision: str, recall: str) -> str:
     return f"precision {number(metrics.get(precision))}, recall {number(metrics.get(recall))}"
 
 
-def _decisions(run: RunFolder, report: Report) -> str:
-    """OP to CF1 under the three rules, and further measurements."""
+@dataclass(frozen=True)
+class Decisions:
+    """OP to CF1 under the three rules, how many labels were scored, and further measurements."""
+
+    table: html.Table
+    counted: str
+    others: html.Table | None
+
+
+def _decisions(run: RunFolder, report: Report) -> Decisions:
     rows = [
-        [html.cell(rule), *(_metric_cell(report.metrics.get(name + suffix)) for name in DECISIONS)]
+        [html.Cell(rule), *(html.number_cell(report.metrics.get(name + suffix)) for name in DECISIONS)]
         for suffix, rule in RULES.items()
     ]
-    content = html.table(["a label is present if", *DECISIONS], rows)
     left_out = int(report.metrics.get("categories_without_positive", 0))
     counted = f"{int(report.metrics.get('known_entries', 0)):,} known test labels were scored"
     if left_out:
         counted += (
-            f"; {_count(left_out, 'category', 'categories')} without a known positive left out of mAP and CR"
+            f"; {count(left_out, 'category', 'categories')} without a known positive left out of mAP and CR"
         )
-    content += html.paragraph(f"{counted}{'; ' + report.caution if report.caution else ''}.", "note")
-    if other_measurements(run):
-        names = ("mAP", "mAP_interpolated", "OF1", "CF1")
-        more = [
-            [html.cell(OTHERS.get(key, key)), *(_metric_cell(value.get(name)) for name in names)]
-            for key, value in other_measurements(run).items()
-        ]
-        content += "<h3>Also measured</h3>" + html.table(["what", *names], more)
-    return content
+    if report.caution:
+        counted += f"; {report.caution}"
+    return Decisions(html.Table(["a label is predicted if", *DECISIONS], rows), counted, _others(run))
 
 
-def _metric_cell(value: float | None) -> str:
-    """A number to one place that remembers all its places."""
-    return html.cell(number(value), None if number(value) == "n/a" else value)
+def _others(run: RunFolder) -> html.Table | None:
+    """Further measurements in ``metrics.json``."""
+    others = other_measurements(run)
+    if not others:
+        return None
+    names = ("mAP", "mAP_interpolated", "OF1", "CF1")
+    rows = [
+        [html.Cell(OTHERS.get(key, key)), *(html.number_cell(metrics.get(name)) for name in names)]
+        for key, metrics in others.items()
+    ]
+    return html.Table(["what", *names], rows)
 
 
-def _trained(run: RunFolder) -> str:
-    """Settings, the command and the versions."""
+def _facts(run: RunFolder) -> list[tuple[str, str]]:
+    """Settings, data and training time."""
     pairs = [
         ("Network", run.setting("network")),
         ("Method", run.setting("method")),
@@ -163,31 +155,15 @@ def _trained(run: RunFolder) -> str:
         ("Device", run.setting("device")),
         ("Trained on", _cache(run)),
     ]
-    content = html.facts((name, str(value)) for name, value in pairs if value is not None)
-    if not run.config:
-        content += html.paragraph(
-            "The settings are not shown: there is no config.json in the folder.", "absent"
-        )
-    if run.command:
-        content += "<h3>Do it again</h3>" + html.code(run.command)
+    return [(name, str(value)) for name, value in pairs if value is not None]
+
+
+def _versions(run: RunFolder) -> list[tuple[str, str]] | None:
+    """Software versions, if the run recorded them."""
     versions = run.config.get("versions")
-    if isinstance(versions, dict):
-        listing = html.facts((str(name), str(version)) for name, version in versions.items())
-        content += html.details("Versions of the software", listing)
-    return content
-
-
-def _meaning() -> str:
-    entries = "".join(
-        f"<dt>{html.escape(term)}</dt><dd>{html.escape(text)}</dd>" for term, text in NOTES.items()
-    )
-    return f'<dl class="notes">{entries}</dl>'
-
-
-def _configuration(run: RunFolder) -> str:
-    if not run.config:
-        return html.paragraph("There is no config.json in the folder.", "absent")
-    return html.details("Show config.json", html.code(json.dumps(run.config, indent=2, ensure_ascii=False)))
+    if not isinstance(versions, dict):
+        return None
+    return [(str(name), str(version)) for name, version in versions.items()]
 
 
 def _known_share(run: RunFolder) -> float | None:
@@ -204,14 +180,9 @@ def _known_share(run: RunFolder) -> float | None:
 
 
 def _asked(run: RunFolder) -> str:
-    """What was asked to be kept, if labels were hidden."""
+    """The requested share, if labels were hidden."""
     asked = run.setting("known")
-    return f"; {100 * asked:.3g} % asked for" if isinstance(asked, int | float) and asked < 1 else ""
-
-
-def _count(number_of: float, one: str, many: str) -> str:
-    """``'1 category'``, ``'20 categories'``."""
-    return f"{int(number_of):,} {one if int(number_of) == 1 else many}"
+    return f"; {100 * asked:.3g} % requested" if isinstance(asked, int | float) and asked < 1 else ""
 
 
 def _known_labels(run: RunFolder) -> str | None:
@@ -222,14 +193,14 @@ def _known_labels(run: RunFolder) -> str | None:
 
 
 def _cache(run: RunFolder) -> str | None:
-    """What the feature cache held, if it was used."""
+    """What was read from the feature cache, if it was used."""
     if not run.config.get("cached"):
         return None
     return cache_note(run.config.get("cached_views", 0), run.config.get("cached_bytes", 0))
 
 
 def _epochs(run: RunFolder) -> str | None:
-    """Epochs done, and planned if that differs."""
+    """Epochs trained, and the planned number if it differs."""
     planned = run.setting("epochs")
     done = len(next(iter(run.log.values()), [])) if run.log else None
     if done is None or done == planned:

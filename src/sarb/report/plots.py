@@ -1,6 +1,6 @@
-"""Pictures of results: average precision, precision-recall curves, co-occurrence, a comparison of runs.
+"""Plots of results and data: average precision, precision-recall, co-occurrence, counts, comparisons.
 
-Every function returns the picture as PNG bytes; :func:`sarb.report.style.write_png` writes it.
+Each function returns PNG bytes; :func:`sarb.report.style.write_png` writes them.
 """
 
 from __future__ import annotations
@@ -19,20 +19,18 @@ from sarb.report.style import Colours, Theme, new_figure, png, say, short, style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: above this many categories names no longer fit beside the co-occurrence matrix
+#: with more categories, the names no longer fit beside the co-occurrence matrix
 NAMED_CATEGORIES = 80
 
-#: most bars of a histogram of counts
+#: maximum number of bars in a histogram of counts
 BARS = 20
 
-#: size of the text (points) and place of the counts in the picture of APs, by number of columns
+#: text size (points) and x position of the counts in the AP plot, by number of columns
 SIZES = ((9.0, 118.0), (8.0, 124.0), (6.5, 136.0))
 
 
 def per_category_ap(rows: Sequence[Mapping[str, Any]], *, theme: Theme = "light") -> bytes:
-    """Horizontal bars of AP, best first, with the number of known positives; ``rows`` as from
-    ``per_category``.
-    """
+    """Horizontal bars of AP, best first, with known positives; ``rows`` as from ``per_category``."""
     ranked = sorted(rows, key=lambda row: -1.0 if _missing(row["AP"]) else float(row["AP"]), reverse=True)
     values = [float(row["AP"]) for row in ranked if not _missing(row["AP"])]
     columns = 1 if len(ranked) <= 40 else 2 if len(ranked) <= 100 else 3
@@ -54,11 +52,11 @@ def _ap_column(
     sizes: tuple[float, float],
     colours: Colours,
 ) -> None:
-    """One column of bars; all columns have ``deep`` places, so that bars are equally thick everywhere."""
+    """One column of bars; all columns have room for ``deep`` bars, so that bars are equally thick."""
     size, right = sizes
-    place = np.arange(len(rows))
+    positions = np.arange(len(rows))
     heights = [0.0 if _missing(row["AP"]) else float(row["AP"]) for row in rows]
-    axes.barh(place, heights, height=0.72, color=colours.series[0], alpha=0.9)
+    axes.barh(positions, heights, height=0.72, color=colours.series[0], alpha=0.9)
     for position, row in enumerate(rows):
         text = "n/a" if _missing(row["AP"]) else f"{row['AP']:.1f}"
         clear = {"facecolor": colours.background, "edgecolor": "none", "pad": 0.6}
@@ -79,7 +77,7 @@ def _ap_column(
             mean, -0.75, f"mean {mean:.1f}", color=colours.series[1], ha="center", va="bottom", size=size
         )
     axes.text(right, -0.75, "positives", ha="right", va="bottom", size=size - 0.5, color=colours.muted)
-    axes.set_yticks(place, [short(row["category"], 22) for row in rows], size=size, color=colours.text)
+    axes.set_yticks(positions, [short(row["category"], 22) for row in rows], size=size, color=colours.text)
     axes.set_xlim(0, right)
     axes.set_ylim(max(deep, 1) - 0.4, -0.7)
     axes.set_xticks(range(0, 101, 20))
@@ -91,9 +89,7 @@ def _ap_column(
 def precision_recall_curves(
     scores: ArrayLike, labels: LabelMatrix | ArrayLike, categories: Sequence[str], *, theme: Theme = "light"
 ) -> bytes:
-    """Micro and macro curve, and the three best and three worst categories by AP (all, if there are six or
-    fewer).
-    """
+    """Micro and macro curve, and the three best and three worst categories by AP (all, if at most six)."""
     values = labels.values if isinstance(labels, LabelMatrix) else np.asarray(labels)
     logits = np.asarray(scores)
     precision = average_precision(logits, values)
@@ -103,7 +99,7 @@ def precision_recall_curves(
         figure = new_figure(4.6)
         axes = figure.subplots()
         if not ranked:
-            say(axes, "no category has a known positive, so there is no curve to draw", colours)
+            say(axes, "no category has a known positive, so there are no curves", colours)
             return png(figure)
         _iso_f1(axes, colours)
         for rank, index in enumerate(chosen):
@@ -122,7 +118,7 @@ def precision_recall_curves(
         known = values != UNKNOWN
         micro = precision_recall(logits[known], values[known])
         pooled = average_precision(logits[known][:, None], values[known][:, None])[0]
-        _draw_curve(axes, micro, f"all entries pooled  {100 * pooled:.1f}", color=colours.text, linewidth=2.6)
+        _draw_curve(axes, micro, f"all labels pooled  {100 * pooled:.1f}", color=colours.text, linewidth=2.6)
         _macro(axes, logits, values, ranked, precision, colours)
         axes.set(xlim=(0, 1.005), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
         axes.legend(
@@ -132,7 +128,7 @@ def precision_recall_curves(
 
 
 def _draw_curve(axes: Axes, curve: Curve, label: str, **line: Any) -> None:
-    """Draw a curve from recall 0 with at most 2,000 points."""
+    """Draw a curve from recall 0, with at most 2,000 points."""
     take = np.unique(np.linspace(0, len(curve.recall) - 1, min(2000, len(curve.recall))).astype(int))
     recall = curve.recall[take]
     precision = curve.precision[take]
@@ -147,14 +143,14 @@ def _macro(
     precision: NDArray[Any],
     colours: Colours,
 ) -> None:
-    """Mean over categories of the precision still reachable at each recall."""
+    """Mean over categories of the best precision at each recall or higher."""
     grid = np.linspace(0, 1, 201)
     total = np.zeros_like(grid)
     for index in ranked:
         curve = precision_recall(logits[:, index], values[:, index])
         envelope = np.append(np.maximum.accumulate(curve.precision[::-1])[::-1], 0.0)
         total += envelope[np.searchsorted(curve.recall, grid - 1e-12)]
-    label = f"mean of categories  {100 * precision[ranked].mean():.1f}"
+    label = f"mean over categories  {100 * precision[ranked].mean():.1f}"
     axes.plot(grid, total / len(ranked), color=colours.muted, linewidth=2.6, label=label)
 
 
@@ -169,7 +165,7 @@ def _iso_f1(axes: Axes, colours: Colours) -> None:
 
 
 def cooccurrence(matrix: ArrayLike, categories: Sequence[str], *, theme: Theme = "light") -> bytes:
-    """Heat map of P(column present | row present), (C, C); categories that go together stand together."""
+    """Heat map (C, C) of P(column present | row present), ordered so that themes become blocks."""
     graph = np.asarray(matrix, np.float64)
     order = _similar_together(graph)
     shown = np.ma.masked_array(graph[np.ix_(order, order)], np.eye(len(graph), dtype=bool))
@@ -195,7 +191,7 @@ def cooccurrence(matrix: ArrayLike, categories: Sequence[str], *, theme: Theme =
 
 
 def _similar_together(graph: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Order by the second eigenvector of the graph's normalised Laplacian, so that themes become blocks."""
+    """Order categories by the second eigenvector of the graph's normalised Laplacian."""
     if len(graph) < 3:
         return np.arange(len(graph))
     weight = (graph + graph.T) / 2 + 1e-3
@@ -203,14 +199,12 @@ def _similar_together(graph: NDArray[np.float64]) -> NDArray[np.int64]:
     root = np.sqrt(weight.sum(0))
     _, vectors = np.linalg.eigh(np.eye(len(graph)) - weight / np.outer(root, root))
     vector = vectors[:, 1] / root
-    # The sign of an eigenvector is free; fix it so that a run gives the same picture everywhere.
+    # The sign of an eigenvector is arbitrary; fix it so that the plot is the same on every machine.
     return np.argsort(vector * (1 if vector[np.argmax(np.abs(vector))] > 0 else -1), kind="stable")
 
 
 def label_counts(rows: Sequence[tuple[str, int, int, int]], *, theme: Theme = "light") -> bytes:
-    """Stacked bars, one per category: images where it is present, absent, unknown; ``rows`` (name, 3
-    counts).
-    """
+    """One stacked bar per category; ``rows`` are (name, present, absent, unknown) image counts."""
     columns = 1 if len(rows) <= 30 else 2
     deep = max(1, math.ceil(len(rows) / columns))
     with style(theme) as colours:
@@ -220,8 +214,8 @@ def label_counts(rows: Sequence[tuple[str, int, int, int]], *, theme: Theme = "l
             counts = np.array([row[1:] for row in part], np.float64).reshape(-1, 3)
             floor = np.zeros(len(part))
             fills = (colours.series[0], colours.series[1], colours.grid)
-            for kind, fill, values in zip(("present", "absent", "unknown"), fills, counts.T, strict=True):
-                axes.barh(range(len(part)), values, left=floor, height=0.74, color=fill, label=kind)
+            for state, fill, values in zip(("present", "absent", "unknown"), fills, counts.T, strict=True):
+                axes.barh(range(len(part)), values, left=floor, height=0.74, color=fill, label=state)
                 floor = floor + values
             axes.set_yticks(
                 range(len(part)), [short(row[0], 22) for row in part], size=8.5, color=colours.text
@@ -240,30 +234,30 @@ def label_counts(rows: Sequence[tuple[str, int, int, int]], *, theme: Theme = "l
 
 
 def _present_beside(axes: Axes, rows: Sequence[tuple[str, int, int, int]], colours: Colours) -> None:
-    """The number of images that show a category, beside its bar: often the bar is too thin to be read."""
+    """The number of images that show a category, beside its bar, which is often too thin to read."""
     beside = axes.get_yaxis_transform()
-    for place, row in enumerate(rows):
-        axes.text(1.015, place, f"{row[1]:,}", color=colours.series[0], va="center", size=8, transform=beside)
+    for position, row in enumerate(rows):
+        axes.text(
+            1.015, position, f"{row[1]:,}", color=colours.series[0], va="center", size=8, transform=beside
+        )
 
 
 def image_histogram(
     groups: Mapping[str, Sequence[float]], labels: Sequence[str], xlabel: str, *, theme: Theme = "light"
 ) -> bytes:
-    """Bars over ``labels``, one colour per group (name -> numbers of images), in percent of the group's
-    images.
-    """
+    """Bars over ``labels``, one colour per group (name -> image counts), in percent of the group."""
     filled = {name: np.asarray(counts, np.float64) for name, counts in groups.items() if sum(counts)}
     with style(theme) as colours:
         figure = new_figure(2.7)
         axes = figure.subplots()
         if not filled:
-            say(axes, "there is no image", colours)
+            say(axes, "no images", colours)
             return png(figure)
         thick = 0.84 / len(filled)
         for index, (name, counts) in enumerate(filled.items()):
-            places = np.arange(len(labels)) - 0.42 + (index + 0.5) * thick
+            centres = np.arange(len(labels)) - 0.42 + (index + 0.5) * thick
             axes.bar(
-                places,
+                centres,
                 100 * counts / counts.sum(),
                 width=0.92 * thick,
                 color=colours.series[index],
@@ -277,9 +271,7 @@ def image_histogram(
 
 
 def fewer_bars(groups: Mapping[str, Sequence[int]]) -> tuple[list[str], dict[str, list[float]]]:
-    """Gather counts of 0, 1, 2 … into at most ``BARS`` bars of equal width; return their labels and the
-    groups.
-    """
+    """Merge counts of 0, 1, 2 … into at most ``BARS`` bars of equal width; return labels and groups."""
     length = max((len(counts) for counts in groups.values()), default=0) or 1
     width = math.ceil(length / BARS)
     starts = range(0, length, width)
@@ -288,7 +280,7 @@ def fewer_bars(groups: Mapping[str, Sequence[int]]) -> tuple[list[str], dict[str
 
 
 def _whole_numbers() -> Any:
-    """Few ticks, at whole numbers."""
+    """A few ticks at whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(integer=True, nbins=5)
@@ -303,14 +295,14 @@ def comparison_bars(
         axes = figure.subplots()
         thick = 0.8 / max(1, len(names))
         for index, name in enumerate(names):
-            places = [group - 0.4 + (index + 0.5) * thick for group in range(len(metrics))]
+            centres = [group - 0.4 + (index + 0.5) * thick for group in range(len(metrics))]
             values = [0.0 if _missing(column[index]) else float(column[index]) for column in metrics.values()]
             axes.barh(
-                places, values, height=0.86 * thick, color=colours.series[index % 7], label=short(name, 40)
+                centres, values, height=0.86 * thick, color=colours.series[index % 7], label=short(name, 40)
             )
-            for place, value, column in zip(places, values, metrics.values(), strict=True):
+            for centre, value, column in zip(centres, values, metrics.values(), strict=True):
                 text = "n/a" if _missing(column[index]) else f"{value:.1f}"
-                axes.text(value + 0.8, place, text, va="center", size=8)
+                axes.text(value + 0.8, centre, text, va="center", size=8)
         axes.set_yticks(range(len(metrics)), list(metrics), color=colours.text)
         axes.set(xlim=(0, 106), ylim=(len(metrics) - 0.45, -0.55), xlabel="%")
         axes.set_xticks(range(0, 101, 20))

@@ -1,8 +1,7 @@
-"""Report: the numbers of one model on one set of labels; prints, saves and plots itself."""
+"""``Report``: the metrics of one model on one set of labels; it prints, saves and plots itself."""
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -14,21 +13,22 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sarb.errors import DataError, unknown_name
-from sarb.files import atomic_write
+from sarb.files import atomic_write, csv_text
 from sarb.labels import LabelMatrix
 from sarb.metrics import evaluate, per_category
 from sarb.report import plots
 from sarb.report.style import write_png
+from sarb.runs.folder import METRICS, PER_CATEGORY, PLOTS
 from sarb.scores import Scores
 
-#: suffix of the metric names -> how a label was decided to be present
+#: suffix of a metric name -> when a label is predicted present
 RULES = {"": "score ≥ threshold", "_top3": "top 3 and ≥ threshold", "_top3_raw": "top 3, no threshold"}
 DECISIONS = ("OP", "OR", "OF1", "CP", "CR", "CF1")
 
-#: a longer list is printed as its best and its worst
+#: of a longer list only the best and the worst are printed
 PRINTED_CATEGORIES = 24
 
-#: with fewer known positives a number is rough
+#: with fewer known positives the metrics are rough
 FEW_POSITIVES = 100
 
 
@@ -39,9 +39,9 @@ class Report:
     Attributes:
         metrics: name -> value, as from :func:`sarb.metrics.evaluate`.
         per_category: one dict per category, as from :func:`sarb.metrics.per_category`.
-        name: what was measured, for headings.
-        scores: what was scored (needed for the curves), if known.
-        labels: against what, if known.
+        name: what was evaluated, for headings.
+        scores: the scores, if known; needed for the curves.
+        labels: the labels, if known; needed for the curves.
     """
 
     metrics: dict[str, float]
@@ -58,9 +58,7 @@ class Report:
         name: str = "report",
         threshold: float | ArrayLike = 0.0,
     ) -> Report:
-        """Measure scores (N, C) against labels (N, C), image by image in the same order; threshold is a
-        logit.
-        """
+        """Evaluate scores (N, C) on labels (N, C), images in the same order; ``threshold`` is a logit."""
         if not isinstance(labels, LabelMatrix):
             labels = LabelMatrix(labels, scores.categories, scores.paths)
         if labels.categories != scores.categories:
@@ -74,14 +72,14 @@ class Report:
 
     @property
     def caution(self) -> str:
-        """A sentence where there is little to measure on."""
+        """A warning if there are few known positives, else empty."""
         positives = sum(int(row["positives"]) for row in self.per_category)
         few = self.per_category and positives < FEW_POSITIVES
-        return f"rough: only {positives} known positives in the images tested" if few else ""
+        return f"rough: only {positives} known positives in the test images" if few else ""
 
     @property
     def mAP(self) -> float:  # noqa: N802
-        """Mean average precision (plain, as scikit-learn), percent."""
+        """Mean average precision in percent (plain, as in scikit-learn)."""
         return self.metrics["mAP"]
 
     def __getitem__(self, name: str) -> float:
@@ -97,7 +95,7 @@ class Report:
         return render(self)
 
     def to_json(self) -> str:
-        """Return every number as JSON; what is undefined is ``null``."""
+        """Return all numbers as JSON; undefined ones are ``null``."""
         content = {"name": self.name, **self.metrics, "per_category": self.per_category}
         return json.dumps(_without_nan(content), indent=2, ensure_ascii=False) + "\n"
 
@@ -107,25 +105,30 @@ class Report:
             file.write(_table(self.per_category))
 
     def plot(self, path: str | Path) -> Path:
-        """Write the picture of every category's AP."""
+        """Write the plot of AP per category."""
         return write_png(path, plots.per_category_ap(self.per_category))
 
     def save(self, folder: str | Path) -> Path:
         """Write ``metrics.json``, ``per_category.csv`` and ``plots/*.png`` into a folder."""
         folder = Path(folder)
-        with atomic_write(folder / "metrics.json") as file:
+        with atomic_write(folder / METRICS) as file:
             file.write(self.to_json())
-        self.to_csv(folder / "per_category.csv")
-        self.plot(folder / "plots" / "per_category_ap.png")
+        self.to_csv(folder / PER_CATEGORY)
+        self.plot(folder / PLOTS / "per_category_ap.png")
         if self.scores is not None and self.labels is not None:
             picture = plots.precision_recall_curves(self.scores.logits, self.labels, self.labels.categories)
-            write_png(folder / "plots" / "precision_recall.png", picture)
+            write_png(folder / PLOTS / "precision_recall.png", picture)
         return folder
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Spell a metric: ``'71.2'``, or ``'n/a'`` for nan and None."""
+    """Format a metric: ``'71.2'``, or ``'n/a'`` for nan and None."""
     return "n/a" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+
+
+def count(number_of: float, one: str, many: str) -> str:
+    """Format a count: ``'1 category'``, ``'20 categories'``."""
+    return f"{int(number_of):,} {one if int(number_of) == 1 else many}"
 
 
 def ranked(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -135,7 +138,7 @@ def ranked(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def render(report: Report) -> str:
-    """Lay a report out as plain text."""
+    """Format a report as plain text."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -167,7 +170,7 @@ def render(report: Report) -> str:
 
 
 def _category_table(rows: list[dict[str, Any]]) -> Any:
-    """The categories by AP; of a long list the best and the worst."""
+    """The categories by AP; of a long list only the best and the worst."""
     from rich.table import Table
     from rich.text import Text
 
@@ -188,17 +191,12 @@ def _category_table(rows: list[dict[str, Any]]) -> Any:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """CSV text of the per-category rows; an undefined cell is empty."""
-    buffer = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(_without_nan(list(rows)))
-    return buffer.getvalue()
+    """CSV text of the per-category rows; undefined cells are empty."""
+    return csv_text(list(rows[0]), _without_nan(list(rows))) if rows else ""
 
 
 def _without_nan(value: Any) -> Any:
-    """Replace nan by None, since JSON has no nan."""
+    """Replace nan by None: JSON has no nan."""
     if isinstance(value, Mapping):
         return {key: _without_nan(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Sample predictions: which test pictures to show, what was right and wrong in them, and a picture of it."""
+"""Sample predictions: which test images to show, which labels are right or wrong, and a plot of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sarb.data.images import decode
 from sarb.errors import SarbError
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
 from sarb.report.style import Colours, Theme, new_figure, png, say, short, style
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from PIL.Image import Image
 
-#: mark -> (symbol, meaning); colour never speaks alone
+#: mark -> (symbol, meaning); a symbol as well as a colour, for colour-blind readers
 MARKS: dict[str, tuple[str, str]] = {
     "correct": ("✓", "predicted and present"),
     "wrong": ("✗", "predicted but absent"),
@@ -31,7 +32,7 @@ MARKS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Guess:
-    """One label of one picture: its probability and a mark of ``MARKS``."""
+    """One label of one image: its probability and a mark from ``MARKS``."""
 
     label: str
     probability: float
@@ -40,20 +41,18 @@ class Guess:
 
 @dataclass(frozen=True)
 class Sample:
-    """A picture with the labels that were predicted or missed, most probable first."""
+    """An image with the labels that were predicted or missed, most probable first."""
 
     picture: Image
     name: str
     guesses: tuple[Guess, ...]
-    hidden: int = 0  # how many more labels there were than fit
+    hidden: int = 0  # labels that did not fit
 
 
 def judge(
     probabilities: NDArray[np.float64], labels: NDArray[np.int8], categories: Sequence[str]
 ) -> list[Guess]:
-    """Mark every label of one image that was predicted (probability ≥ 0.5) or missed; arguments have shape
-    (C,).
-    """
+    """Mark the labels of one image that were predicted (probability ≥ 0.5) or missed; arrays are (C,)."""
     guesses = []
     for index in np.argsort(-probabilities, kind="stable"):
         predicted = probabilities[index] >= 0.5
@@ -69,9 +68,7 @@ def judge(
 
 
 def choose(scores: Scores, labels: LabelMatrix, count: int = 12) -> list[int]:
-    """Images spread evenly from the best to the worst F1 on their known labels, best first: no
-    cherry-picking.
-    """
+    """Images spread evenly from best to worst F1 on their known labels: no cherry-picking."""
     predicted = scores.logits >= 0
     present = labels.values == PRESENT
     hits = np.count_nonzero(predicted & present, axis=1)
@@ -86,25 +83,23 @@ def choose(scores: Scores, labels: LabelMatrix, count: int = 12) -> list[int]:
 def read_samples(
     scores: Scores, labels: LabelMatrix, count: int = 12, side: int = 320, lines: int = 6
 ) -> list[Sample]:
-    """Decode the chosen pictures to thumbnails; a picture that is gone or unreadable is left out."""
-    from sarb.data.images import decode
-
+    """Decode the chosen images to thumbnails; missing and unreadable ones are left out."""
     samples = []
     probabilities = scores.probabilities
     for row in choose(scores, labels, count):
-        place = Path(labels.paths[row])
+        path = Path(labels.paths[row])
         try:
-            picture = decode(place)
+            picture = decode(path)
         except (SarbError, OSError):
             continue
         picture.thumbnail((side, side))
         guesses = judge(probabilities[row], labels.values[row], scores.categories)
-        samples.append(Sample(picture, place.name, tuple(guesses[:lines]), max(0, len(guesses) - lines)))
+        samples.append(Sample(picture, path.name, tuple(guesses[:lines]), max(0, len(guesses) - lines)))
     return samples
 
 
 def sample_grid(samples: Sequence[Sample], *, theme: Theme = "light") -> bytes:
-    """Pictures in rows of four, below each its labels with probability bars, colour and symbol."""
+    """Images in rows of four, each with its labels below: probability bar, colour and symbol."""
     columns = min(4, max(1, len(samples)))
     lines = max(1, math.ceil(len(samples) / columns))
     with style(theme) as colours:
@@ -114,7 +109,7 @@ def sample_grid(samples: Sequence[Sample], *, theme: Theme = "light") -> bytes:
         for axes in panels.ravel():
             axes.set_axis_off()
         if not samples:
-            say(panels[0, 0], "no picture could be read", colours)
+            say(panels[0, 0], "no image could be read", colours)
         for index, sample in enumerate(samples):
             line, column = divmod(index, columns)
             panels[2 * line, column].imshow(np.asarray(sample.picture))
@@ -129,12 +124,12 @@ def _bars(axes: Axes, sample: Sample, colours: Colours) -> None:
     axes.set(xlim=(0, 1), ylim=(5.6, -0.6))
     if not sample.guesses:
         axes.text(0, 0, "nothing predicted", color=colours.muted, size=8, va="center")
-    for place, guess in enumerate(sample.guesses):
+    for position, guess in enumerate(sample.guesses):
         colour = mark_colour(guess.mark, colours)
-        axes.barh(place, guess.probability, height=0.78, color=colour, alpha=0.28)
+        axes.barh(position, guess.probability, height=0.78, color=colour, alpha=0.28)
         text = f"{MARKS[guess.mark][0]} {short(guess.label, 20)}"
-        axes.text(0.02, place, text, va="center", size=7.5, color=colours.text)
-        axes.text(1.0, place, f"{guess.probability:.2f}", va="center", ha="right", size=7.5, color=colour)
+        axes.text(0.02, position, text, va="center", size=7.5, color=colours.text)
+        axes.text(1.0, position, f"{guess.probability:.2f}", va="center", ha="right", size=7.5, color=colour)
 
 
 def mark_colour(mark: str, colours: Colours) -> str:

@@ -1,6 +1,4 @@
-"""One look for every picture: colours, fonts and sizes, in a light and a dark theme. No pyplot, no global
-state.
-"""
+"""One look for all plots: colours, fonts and sizes in a light and a dark theme, without pyplot."""
 
 from __future__ import annotations
 
@@ -21,14 +19,14 @@ if TYPE_CHECKING:
 
 Theme = Literal["light", "dark"]
 
-#: inches; at this width 9 pt text is comfortable on the page
+#: inches; at this width 9 pt text is easy to read on the page
 WIDTH = 9.0
 DOTS_PER_INCH = 144
 
 
 @dataclass(frozen=True)
 class Colours:
-    """The colours of one theme; ``series`` are told apart by people with any colour vision, in this order."""
+    """The colours of one theme; ``series`` can be told apart with any colour vision, in this order."""
 
     background: str
     text: str
@@ -72,22 +70,20 @@ THEMES: dict[str, Colours] = {
 
 @contextmanager
 def style(theme: Theme = "light") -> Iterator[Colours]:
-    """Set the style while a picture is drawn **and** rendered; matplotlib's own settings come back
-    afterwards.
-    """
+    """Set the style while a plot is drawn **and** rendered, then restore matplotlib's settings."""
     if theme not in THEMES:
         raise ConfigError([unknown_name("theme", theme, THEMES)])
     import matplotlib
 
     colours = THEMES[theme]
     with matplotlib.rc_context(_settings(colours)), warnings.catch_warnings():
-        # A name in a script the font lacks is drawn as boxes; that is no reason to alarm the user.
+        # Names in a script the font lacks are drawn as boxes; a warning would not help the user.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield colours
 
 
 def _settings(colours: Colours) -> Any:
-    """Matplotlib settings of a theme (their type is a literal of 300 names that grows with its versions)."""
+    """Matplotlib settings of a theme (typed Any: matplotlib's own type lists 300 names per version)."""
     return {
         "font.family": "DejaVu Sans",
         "font.size": 9,
@@ -130,21 +126,21 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
 
 
 def png(figure: Figure) -> bytes:
-    """Render a figure; call it inside :func:`style`, since ticks are made while drawing."""
+    """Render a figure; call it inside :func:`style`, because ticks are created while drawing."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()
 
 
 def write_png(path: str | Path, picture: bytes) -> Path:
-    """Write a rendered picture atomically."""
+    """Write a rendered plot atomically."""
     with atomic_write(path, "wb") as file:
         file.write(picture)
     return Path(path)
 
 
 def say(axes: Axes, sentence: str, colours: Colours) -> None:
-    """Show a sentence in place of a plot that has nothing to show."""
+    """Show a sentence instead of an empty plot."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, sentence, ha="center", va="center", color=colours.muted, transform=axes.transAxes)
 

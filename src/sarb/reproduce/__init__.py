@@ -1,4 +1,18 @@
-"""``sarb reproduce``: the paper's tables and figures on any data, ours beside the published numbers."""
+"""``sarb reproduce``: the paper's tables and figures on any data, with the published numbers beside ours.
+
+names         the rows of each table, and the cells it needs
+cells         one cell: a row at one known share and seed
+grid          run cells in processes, a few at a time
+worker        the process that runs cells
+results       ``results.csv``: one line per finished cell
+tables        a table as Markdown and LaTeX
+comparison    the comparison tables
+ablation      the ablation table and the table of fixed α and β
+gains         gain over the baselines, and the share of the room it closes
+figures       metrics against the known share, and the training loss
+published     the paper's own numbers
+page          write all tables and figures, and the README.md that shows them
+"""
 
 from __future__ import annotations
 
@@ -8,20 +22,21 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sarb.data import Data, load, reader_name
 from sarb.errors import ConfigError, check_choice
+from sarb.progress import Progress
 from sarb.reproduce import grid, published
 from sarb.reproduce.cells import Cell, Plan, fingerprint, finished
 from sarb.reproduce.names import ORDER, cells_of
+from sarb.reproduce.page import write_page
 from sarb.reproduce.results import Results
-
-if TYPE_CHECKING:
-    from sarb.data.dataset import Data
+from sarb.settings import read_recipe, section
 
 __all__ = ["QUICK", "Cell", "Outcome", "Plan", "reproduce"]
 
-#: a recipe, data options of ``demo`` and known shares with which a whole grid takes a minute
+#: recipe, data options of ``demo`` and known shares for a grid that takes a minute
 QUICK: dict[str, Any] = {
     "recipe": str(Path(__file__).parent / "quick.toml"),
     "data_options": {"train": 60, "test": 40, "size": 64},
@@ -31,7 +46,7 @@ QUICK: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a grid: the page that shows it, and (cell, error) of those that failed."""
+    """The result of a grid: its page, and (cell, error) of the cells that failed."""
 
     page: Path
     failed: list[tuple[Cell, str]]
@@ -51,24 +66,21 @@ def reproduce(
     command: str = "",
     progress: bool = True,
 ) -> Outcome:
-    """Run the cells of a table that are not finished yet, then write tables and figures of all that are.
+    """Run the unfinished cells of a table, then write tables and figures of all finished cells.
 
     Args:
         table: comparison, ablation, fixed or figures.
         plan: data, settings and folder.
-        rows: row names instead of the paper's.
+        rows: row names to run instead of the paper's.
         shares: known shares.
-        seeds: each hides other labels and starts other weights.
-        jobs: cells that run at once.
-        full: run the pooled baseline too, also with all labels, and report the room closed.
-        run: False only writes tables and figures.
-        beside: data set of the paper to show beside; None recognises the data by name.
-        command: to be stated on the page.
-        progress: talk to stderr.
+        seeds: each one hides different labels and starts from different weights.
+        jobs: number of cells to run at once.
+        full: also run the pooled baseline, once with all labels too, and report the room closed.
+        run: False writes only tables and figures.
+        beside: the paper's data set to show beside ours; None recognises it from the data.
+        command: the command shown on the page.
+        progress: report progress on stderr.
     """
-    from sarb.progress import Progress
-    from sarb.reproduce.page import write_page
-
     cells = cells_of(table, rows, shares, seeds, full)
     if jobs < 1 or plan.threads < 1:
         raise ConfigError(["jobs and threads must be at least 1"])
@@ -95,10 +107,7 @@ def reproduce(
 
 
 def _load(plan: Plan) -> tuple[Plan, Data]:
-    """Read the data once, before the cells do: a set that is drawn or built is then there for all of them."""
-    from sarb.data import load, reader_name
-    from sarb.settings import read_recipe, section
-
+    """Read the data once before the cells do, so that generated data is there for all of them."""
     described = section(read_recipe(plan.recipe), "data", reader_name(plan.source))
     options = {**{key: value for key, value in described.items() if key != "source"}, **plan.data_options}
     return dataclasses.replace(plan, data_options=options), load(plan.source, **options)
@@ -107,13 +116,14 @@ def _load(plan: Plan) -> tuple[Plan, Data]:
 def _run(
     plan: Plan, cells: Sequence[Cell], results: Results, mark: str, jobs: int, talk: Any
 ) -> list[tuple[Cell, str]]:
-    """Run what is missing; return what failed."""
+    """Run the missing cells; return those that failed."""
     for cell in cells:
         if cell not in results.lines and (line := finished(plan.folder(cell), mark)) is not None:
-            results.add(line)  # it ended in the moment in which the grid was killed
+            results.add(line)  # it finished just as the grid was killed
     missing = [cell for cell in cells if cell not in results.lines]
     talk.say(
-        f"{len(cells)} cells, {len(cells) - len(missing)} finished before, {len(missing)} to run, {jobs} at once"
+        f"{len(cells)} cells: {len(cells) - len(missing)} already finished, {len(missing)} to run, "
+        f"{jobs} at a time"
     )
     failed: list[tuple[Cell, str]] = []
 

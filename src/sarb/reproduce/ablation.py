@@ -1,4 +1,4 @@
-"""The paper's ablation table and its table of fixed α and β, over the shares and seeds that all rows have."""
+"""The paper's ablation table and its table of fixed α and β, on shares and seeds that all rows have."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from sarb.reproduce.tables import Group, Table
 
 
 def ablation_tables(results: Results, title: str, paper: str | None) -> list[Table]:
-    """Average mAP of each ablation row; the published averages, always over all nine proportions, in a last
-    column.
-    """
+    """Average mAP per ablation row; the last column has the published averages over all nine proportions."""
     blocks = [results.rows(block) for block in ABLATION]
-    blocks = [sorted(found, key=block.index) for found, block in zip(blocks, ABLATION, strict=True)]
+    blocks = [sorted(present, key=block.index) for present, block in zip(blocks, ABLATION, strict=True)]
     rows = [row for block in blocks for row in block]
     results = results.common(rows)
     shares = results.shares(rows)
@@ -30,7 +28,7 @@ def ablation_tables(results: Results, title: str, paper: str | None) -> list[Tab
     notes = [over(shares), PLAIN]
     if paper:
         notes.append(
-            "mAP int. is interpolated, as the paper counts. Published averages are over all nine proportions."
+            "mAP int. is interpolated mAP, as in the paper. Published averages are over all nine proportions."
         )
     return [Table("ablation", "Ablation: average mAP", head, groups, tuple(notes))]
 
@@ -45,7 +43,7 @@ def _line(
 
 
 def fixed_tables(results: Results, title: str, paper: str | None) -> list[Table]:
-    """Average mAP with α or β fixed at five values, and learned."""
+    """Average mAP with α or β fixed at five values, and with α or β learned."""
     rows = [f"{name}={value}" for name in FIXED for value in FIXED_VALUES]
     results = results.common(results.rows([*rows, *FIXED.values()]))
     shares = results.shares(rows)

@@ -1,4 +1,4 @@
-"""The paper's comparison: averages of all metrics, then mAP, OF1 and CF1 at each known share."""
+"""The paper's comparison: the average of each metric, then mAP, OF1 and CF1 at each known share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sarb.reproduce.results import Number, Results
 from sarb.reproduce.tables import Group, Table
 
 Line = tuple[str, tuple[Number | None, ...]]
-PLAIN = "mAP is the mean of plain average precisions, as scikit-learn counts."
-INTERPOLATED = "mAP is the mean of interpolated average precisions, as the paper counts."
+PLAIN = "mAP is plain mAP, as computed by scikit-learn."
+INTERPOLATED = "mAP is interpolated mAP, as in the paper."
 
 
 def percent(share: float) -> str:
@@ -20,29 +20,30 @@ def percent(share: float) -> str:
 
 
 def over(shares: Sequence[float]) -> str:
-    """What an average is over; says so when it is not all nine proportions."""
+    """Say which proportions an average is over, and whether these are all nine."""
     if tuple(shares) == published.ALL_NINE:
         return "Averages are over all nine proportions of known labels."
     if len(shares) == 1:
-        return f"Only one of the nine proportions was run, {percent(shares[0])}: there is nothing to average."
-    return f"Averages are over the {len(shares)} proportions run, {', '.join(map(percent, shares))}: not all nine."
+        return f"Only one of the nine proportions was run, so averages are for {percent(shares[0])} alone."
+    run = ", ".join(map(percent, shares))
+    return f"Averages are over the {len(shares)} proportions that were run ({run}), not all nine."
 
 
 def comparison_tables(results: Results, title: str, rows: Sequence[str], paper: str | None) -> list[Table]:
     """All tables of the comparison.
 
     Args:
-        results: of the cells.
-        title: what to call the data.
-        rows: those to show.
-        paper: data set of the paper whose numbers stand beside, if any.
+        results: results of the cells.
+        title: name of the data.
+        rows: rows to show.
+        paper: the paper's data set to show beside ours, if any.
     """
     shares = results.shares(rows)
     if not rows or not shares:
         return []
-    kinds = ("mAP", "mAP_interpolated") if paper else ("mAP",)
+    precisions = ("mAP", "mAP_interpolated") if paper else ("mAP",)
     tables = [_averages(results, title, rows, shares, paper)]
-    tables += [_by_share(results, title, rows, shares, (kind,), paper) for kind in kinds]
+    tables += [_by_share(results, title, rows, shares, (metric,), paper) for metric in precisions]
     return [*tables, _by_share(results, title, rows, shares, ("OF1", "CF1"), paper)]
 
 
@@ -59,10 +60,10 @@ def _averages(
         groups.append(
             Group((f"published, {published.TITLES[paper]}",), tuple(_averaged(paper, metrics, shares)))
         )
-        notes.append("mAP int. is interpolated, as the paper counts.")
+        notes.append("mAP int. is interpolated mAP, as in the paper.")
         if tuple(shares) != published.ALL_NINE:
             notes.append(
-                "The paper gives OP, OR, CP and CR only as averages over all nine, so they are left out."
+                "The paper reports OP, OR, CP and CR only as averages over all nine, so they are left out."
             )
     names = tuple("Avg. " + metric.replace("mAP_interpolated", "mAP int.") for metric in metrics)
     caption = "Average mAP, OP, OR, OF1 and CP, CR, CF1"
@@ -70,7 +71,7 @@ def _averages(
 
 
 def _averaged(paper: str, metrics: Sequence[str], shares: Sequence[float]) -> list[Line]:
-    """The paper's averages; its mAP stands in the column of the interpolated one only."""
+    """The paper's averages; its mAP goes in the column of interpolated mAP only."""
     return [
         (
             row,
@@ -92,7 +93,7 @@ def _by_share(
     paper: str | None,
 ) -> Table:
     several = len(metrics) > 1
-    # plain and interpolated average precision are different numbers: they never stand in one table
+    # plain and interpolated mAP are different numbers and are never shown in one table
     beside = paper if metrics != ("mAP",) else None
     groups = []
     for metric in metrics:
@@ -124,7 +125,8 @@ def _by_share(
     last = "Average" if several else "Ave. mAP"
     head = ("Data", *(["Metric"] if several else []), "Method", *map(percent, shares), last)
     note = {"mAP": [PLAIN], "mAP_interpolated": [INTERPOLATED]}.get(metrics[0], [])
-    caption = f"{' and '.join(metrics).replace('_interpolated', ' (interpolated)')} at each proportion of known labels"
+    names = " and ".join(metrics).replace("_interpolated", " (interpolated)")
+    caption = f"{names} at each proportion of known labels"
     return Table("-".join(metrics), caption, head, tuple(groups), (over(shares), *note))
 
 

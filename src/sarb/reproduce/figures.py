@@ -1,6 +1,4 @@
-"""The paper's figures, as PNG and PDF: a metric against the known share, and the loss with and without
-PLRB.
-"""
+"""The paper's figures as PNG and PDF: metrics against the known share, and loss with and without PLRB."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: steps of the moving mean are this share of all
+#: window of the moving mean, as a share of all steps
 SMOOTH = 0.03
 NAMES = {"mAP_interpolated": "mAP (interpolated)"}
 
@@ -34,17 +32,17 @@ def save(figure: Figure, stem: Path) -> list[Path]:
         "pdf": {"CreationDate": None, "Producer": None},
     }
     files = []
-    for kind, metadata in quiet.items():
-        files.append(stem.with_name(f"{stem.name}.{kind}"))
+    for suffix, metadata in quiet.items():
+        files.append(stem.with_name(f"{stem.name}.{suffix}"))
         with atomic_write(files[-1], "wb") as file:
-            figure.savefig(file, format=kind, metadata=metadata)
+            figure.savefig(file, format=suffix, metadata=metadata)
     return files
 
 
 def share_figures(
     results: Results, title: str, rows: Sequence[str], paper: str | None, folder: Path
 ) -> dict[str, list[Path]]:
-    """mAP, OF1 and CF1 against the known share, one picture each: name -> its files."""
+    """Plot mAP, OF1 and CF1 against the known share, one figure each; return name -> files."""
     shares = results.shares(rows)
     made = {}
     for metric in ("mAP_interpolated" if paper else "mAP", "OF1", "CF1") if shares else ():
@@ -59,31 +57,30 @@ def share_figures(
 def draw_shares(
     results: Results, title: str, rows: Sequence[str], metric: str, paper: str | None, colours: Colours
 ) -> Figure:
-    """One line per method, with the deviation over seeds; published lines have a panel and a scale of their
-    own.
-    """
+    """One line per method, with the deviation over seeds; published numbers get their own panel."""
     figure = new_figure(4.3, 10.4 if paper else 7.6)
     panels = figure.subplots(1, 2 if paper else 1, squeeze=False)[0]
     axes = panels[0]
     shown = published.ALL_NINE if paper else results.shares(rows)
     for row in rows:
         colour = _colour(row, rows, colours)
-        thick, height = (2.6, 3) if row == OURS else (1.5, 2)
+        thick = 2.6 if row == OURS else 1.5
+        height = 3 if row == OURS else 2
         if paper:
             _published_line(panels[1], paper, row, metric, color=colour, linewidth=thick, zorder=height)
-        found = [
+        numbers = [
             (known, number)
             for known in results.shares([row])
             if (number := results.number(row, known, metric))
         ]
-        if not found:
+        if not numbers:
             continue
-        places = [100 * known for known, _ in found]
-        ends = [number.deviation or 0.0 for _, number in found]
+        percents = [100 * known for known, _ in numbers]
+        deviations = [number.deviation or 0.0 for _, number in numbers]
         axes.errorbar(
-            places,
-            [number.value for _, number in found],
-            yerr=ends if any(ends) else None,
+            percents,
+            [number.value for _, number in numbers],
+            yerr=deviations if any(deviations) else None,
             marker="o",
             markersize=4,
             capsize=2.5,
@@ -115,7 +112,7 @@ def _published_line(axes: Axes, paper: str, row: str, metric: str, **look: Any) 
 
 
 def _colour(row: str, rows: Sequence[str], colours: Colours) -> str:
-    """SARB has the first colour and the pooled baseline the last, whichever other rows are shown."""
+    """SARB always has the first colour and the pooled baseline the last."""
     if row in (OURS, POOLED):
         return colours.series[0 if row == OURS else -1]
     others = [name for name in rows if name not in (OURS, POOLED)]
@@ -123,13 +120,12 @@ def _colour(row: str, rows: Sequence[str], colours: Colours) -> str:
 
 
 def loss_figure(losses: Mapping[str, NDArray[np.float64]], title: str, folder: Path) -> list[Path]:
-    """The loss of each step (faint) and its moving mean, one colour per training; the legend has the
-    steadiness.
+    """Plot the loss of each step (faint) and its moving mean; the legend shows how steady it is.
 
     Args:
         losses: name -> loss of each step.
-        title: of the picture.
-        folder: where ``loss.png`` and ``loss.pdf`` go.
+        title: title of the figure.
+        folder: folder for ``loss.png`` and ``loss.pdf``.
     """
     with style() as colours:
         return save(draw_losses(losses, title, colours), folder / "loss")

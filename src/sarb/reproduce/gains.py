@@ -1,6 +1,4 @@
-"""Two questions to the comparison: does the gain grow as labels shrink, and how much of the room is
-closed?
-"""
+"""Does the gain grow as fewer labels are known, and how much of the room above a baseline is closed?"""
 
 from __future__ import annotations
 
@@ -12,17 +10,17 @@ from sarb.reproduce.names import BASELINE, COMPARISON, LOSS, OURS, POOLED
 from sarb.reproduce.results import Number, Results
 from sarb.reproduce.tables import Group, Table
 
-#: in points of mAP; a share of less is a share of noise
+#: points of mAP; a share of a smaller room would be noise
 LEAST_ROOM = 1.0
-NO_ROOM = f" No share is given where the room is below {LEAST_ROOM:g} mAP."
+NO_ROOM = f" Rooms below {LEAST_ROOM:g} mAP are left out."
 #: mAP of a row at a known share, or None
 Find = Callable[[str, float], float | None]
 
 
 def gain_tables(results: Results, title: str, rows: Sequence[str], paper: str | None) -> list[Table]:
-    """Gain of SARB, room closed above the pooled baseline and above SSGRL.
+    """Gain of SARB, and room closed above the pooled baseline and above SSGRL.
 
-    Beside published numbers ours are interpolated, as those are.
+    Our mAP is interpolated where it is compared with published numbers, because they are.
     """
 
     def ours(row: str, known: float, metric: str = "mAP_interpolated" if paper else "mAP") -> float | None:
@@ -54,14 +52,18 @@ def _gain(
         groups.append(
             Group((f"published, {published.TITLES[paper]}",), _gains(COMPARISON, shares, theirs), "none")
         )
-    notes = [INTERPOLATED if paper else PLAIN, "The paper: the gain grows as known labels shrink."]
+    notes = [
+        INTERPOLATED if paper else PLAIN,
+        "The paper reports that the gain grows as fewer labels are known.",
+    ]
     if len(shares) > 1:
-        first, last = (groups[0].lines[0][1][place] for place in (0, len(shares) - 1))
+        _, gains = groups[0].lines[0]
+        first = gains[0]
+        last = gains[len(shares) - 1]
         if first is not None and last is not None:
-            notes.append(
-                f"Here the gain over {BASELINE} is {first.value:+.1f} at {percent(shares[0])} and {last.value:+.1f} at "
-                f"{percent(shares[-1])}.".replace("-", "−")
-            )
+            low = f"{first.value:+.1f} at {percent(shares[0])}"
+            high = f"{last.value:+.1f} at {percent(shares[-1])}"
+            notes.append(f"Here the gain over {BASELINE} is {low} and {high}.".replace("-", "−"))
     head = ("Data", "Difference of mAP", *map(percent, shares))
     return Table("gain", f"{OURS} against the baselines", head, tuple(groups), tuple(notes))
 
@@ -72,10 +74,9 @@ def _gains(rows: Sequence[str], shares: Sequence[float], find: Find) -> tuple[Li
     def best(known: float) -> float | None:
         return max((value for row in others if (value := find(row, known)) is not None), default=None)
 
-    return (
-        (f"{OURS} − {BASELINE}", tuple(_less(find(OURS, known), find(BASELINE, known)) for known in shares)),
-        (f"{OURS} − best baseline", tuple(_less(find(OURS, known), best(known)) for known in shares)),
-    )
+    over_baseline = tuple(_less(find(OURS, known), find(BASELINE, known)) for known in shares)
+    over_best = tuple(_less(find(OURS, known), best(known)) for known in shares)
+    return (f"{OURS} − {BASELINE}", over_baseline), (f"{OURS} − best baseline", over_best)
 
 
 def _less(one: float | None, other: float | None) -> Number | None:
@@ -83,9 +84,7 @@ def _less(one: float | None, other: float | None) -> Number | None:
 
 
 def room_closed(value: float | None, bottom: float | None, top: float | None) -> Number | None:
-    """(value − bottom)/(top − bottom) in percent; None where something is missing or the room is too
-    small.
-    """
+    """(value − bottom)/(top − bottom) in percent; None if one is missing or the room is too small."""
     if value is None or bottom is None or top is None or top - bottom < LEAST_ROOM:
         return None
     return Number(100 * (value - bottom) / (top - bottom))
@@ -99,8 +98,8 @@ def _room_pooled(title: str, rows: Sequence[str], shares: Sequence[float], ours:
         if row != POOLED
     ]
     edges: list[Line] = [(f"mAP of {POOLED}", tuple(_less(ours(POOLED, known), 0.0) for known in shares))]
-    note = f"0 is the pooled baseline at the same proportion, 100 the same baseline with all labels (mAP {top:.1f})."
-    note += NO_ROOM
+    note = "0 is the pooled baseline at the same proportion, 100 is the pooled baseline with all labels "
+    note += f"(mAP {top:.1f}).{NO_ROOM}"
     head = ("Data", "Method", *map(percent, shares))
     groups = (Group((title,), tuple(lines)), Group((title,), tuple(edges), "none"))
     return Table("room", "Room closed above the pooled baseline, in percent", head, groups, (note, PLAIN))
@@ -109,9 +108,7 @@ def _room_pooled(title: str, rows: Sequence[str], shares: Sequence[float], ours:
 def _room_baseline(
     title: str, rows: Sequence[str], shares: Sequence[float], ours: Find, theirs: Find, paper: str | None
 ) -> Table:
-    """The same above SSGRL; the paper has no training with all labels, so its largest proportion is the
-    top.
-    """
+    """The same above SSGRL; the top is its largest proportion, as the paper never trains with all labels."""
     low = shares[:-1]
     high = shares[-1]
 
@@ -135,9 +132,7 @@ def _room_baseline(
 
 
 def steadiness_table(results: Results, title: str) -> list[Table]:
-    """How much the loss jumps from step to step, with and without PLRB, at the smallest proportion both were
-    run.
-    """
+    """How much the loss changes per step with and without PLRB, at the smallest proportion of both."""
     if len(results.rows(LOSS)) < 2:
         return []
     results = results.common(LOSS)
@@ -150,9 +145,9 @@ def steadiness_table(results: Results, title: str) -> list[Table]:
         share = Number(100 * change.value / mean.value) if mean and change and mean.value else None
         lines.append((row, (mean, change, share)))
     note = (
-        f"At {percent(known)} known labels, second half of the training. The loss is the sum of all terms of "
-        f"a method, and SARB's has more terms with PLRB than without, so the last column (change in percent "
-        f"of the mean) is the fair one. With PLRB: {LOSS[0]}; without: {LOSS[1]}."
+        f"At {percent(known)} known labels, over the second half of training. The loss is the sum of all "
+        "terms of a method, and with PLRB it has more terms, so compare the last column (change in percent "
+        f"of the mean). With PLRB: {LOSS[0]}; without: {LOSS[1]}."
     )
     head = ("Data", "Method", "mean loss", "deviation of its change per step", "in % of the mean")
     groups = (Group((title,), tuple(lines), "none"),)

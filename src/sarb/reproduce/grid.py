@@ -1,4 +1,4 @@
-"""Run cells in processes of their own, a few at a time; a cell that fails does not stop the others."""
+"""Run cells in separate processes, a few at a time; a failed cell does not stop the others."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Answer = dict[str, Any]
 
 
 class Runner(Protocol):
-    """What runs one task after the other."""
+    """Runs one task after another."""
 
     def run(self, task: dict[str, Any]) -> Answer:
         """Return ``{"line": …}`` or ``{"error": …}``."""
 
     def stop(self) -> None:
-        """End it, also in the middle of a task."""
+        """Stop it, even in the middle of a task."""
 
 
 class Worker:
-    """A process that imports torch once and then runs one cell after the other.
+    """A process that imports torch once and then runs one cell after another.
 
     Args:
-        threads: of a cell.
-        log: file for what the process and its libraries say.
+        threads: threads per cell.
+        log: file for messages of the process and its libraries.
     """
 
     def __init__(self, threads: int, log: Path) -> None:
@@ -42,9 +42,7 @@ class Worker:
         self.process: subprocess.Popen[str] | None = None
 
     def run(self, task: dict[str, Any]) -> Answer:
-        """Send a task, wait for the answer; a process that died is an error, and the next task gets a new
-        one.
-        """
+        """Send a task and wait for the answer; if the process dies, that is an error answer."""
         if self.process is None:
             self.process = self._start()
         assert self.process.stdin is not None and self.process.stdout is not None
@@ -57,11 +55,11 @@ class Worker:
         if line.endswith("\n"):
             return dict(json.loads(line))
         code = self.process.wait()
-        self.process = None
+        self.process = None  # the next task starts a new one
         return {"error": f"the process ended with code {code} (see {self.log}); out of memory?"}
 
     def _start(self) -> subprocess.Popen[str]:
-        # BLAS and OpenMP read these once, when they are loaded
+        # BLAS and OpenMP read these only once, when they are loaded
         names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
         environment = {**os.environ, **dict.fromkeys(names, str(self.threads))}
         self.log.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +75,7 @@ class Worker:
             )
 
     def stop(self) -> None:
-        """Kill the process; it keeps the last finished epoch of its cell."""
+        """Kill the process; the last finished epoch of its cell is kept on disk."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -94,12 +92,11 @@ def run_grid(
     """Run all tasks.
 
     Args:
-        tasks: (what to call it, task).
-        start: makes a runner.
-        done: called in this thread with number and answer of each task as it ends; returns what to say about
-            it.
-        jobs: how many run at once.
-        talk: says how far it is and how long it will take.
+        tasks: (name, task) pairs.
+        start: creates a runner.
+        done: called in this thread with the number and answer of each finished task; returns a message.
+        jobs: number of tasks to run at once.
+        talk: reports progress and the time left.
     """
     talk = talk or Progress(enabled=False)
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -136,7 +133,7 @@ def run_grid(
 
 
 def _run(runner: Runner, task: dict[str, Any]) -> Answer:
-    """An answer in any case: the grid waits for one per task."""
+    """Always return an answer: the grid waits for one per task."""
     try:
         return runner.run(task)
     except Exception as error:
@@ -144,7 +141,7 @@ def _run(runner: Runner, task: dict[str, Any]) -> Answer:
 
 
 def _next(answers: queue.SimpleQueue[tuple[int, Answer]]) -> tuple[int, Answer]:
-    """Wait for an answer in short naps, between which Ctrl-C is heard on every platform."""
+    """Wait for an answer with short timeouts, so that Ctrl-C works on every platform."""
     while True:
         try:
             return answers.get(timeout=0.5)
@@ -153,7 +150,7 @@ def _next(answers: queue.SimpleQueue[tuple[int, Answer]]) -> tuple[int, Answer]:
 
 
 def time_left(seconds: float, done: int, total: int) -> str:
-    """``"; about 3 min left"``, from the mean of the cells so far; nothing after the last."""
+    """``"; about 3 min left"``, from the mean time per cell so far; empty after the last."""
     if done >= total:
         return ""
     left = seconds / done * (total - done)

@@ -1,4 +1,4 @@
-"""Which rows a table of the paper has, in its order, and which cells it needs."""
+"""The rows of each of the paper's tables, in its order, and the cells they need."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ABLATION = (
     (OURS,),
 )
 FIXED_VALUES = (0.1, 0.3, 0.5, 0.7, 0.9)
-#: row of the table of fixed values -> the row that learns the value
+#: row with a fixed value -> the row that learns it
 FIXED = {"Ours ILRB fixed alpha": "Ours ILRB", "Ours PLRB fixed beta": "Ours PLRB"}
-#: training with PLRB, and the same without
+#: row with PLRB, and the same row without it
 LOSS = (OURS, "Ours ILRB")
 
 TABLES: dict[str, tuple[str, ...]] = {
@@ -36,14 +36,14 @@ ORDER = tuple(dict.fromkeys((*COMPARISON[:-1], POOLED, OURS, *TABLES["ablation"]
 def cells_of(
     table: str, rows: Sequence[str] | None, shares: Sequence[float], seeds: Sequence[int], full: bool
 ) -> list[Cell]:
-    """The cells of a table: the first seed first, then share by share, so that a stopped grid is of use.
+    """The cells of a table, ordered by seed and then share, so that a stopped grid is still useful.
 
     Args:
         table: a key of ``TABLES``.
-        rows: row names; None takes the paper's.
+        rows: row names; None uses the paper's.
         shares: known shares.
-        seeds: of labels and training.
-        full: add the pooled baseline at these shares, and once with all labels (for the room closed).
+        seeds: seeds for hiding labels and for training.
+        full: also run the pooled baseline at these shares, and once with all labels (for the room closed).
     """
     if table not in TABLES:
         raise ConfigError([unknown_name("table", table, TABLES)])
@@ -57,7 +57,7 @@ def cells_of(
     for share in shares:
         check_share("known", share)
         if share == 0:
-            raise ConfigError(["known 0 leaves no label to learn from"])
+            raise ConfigError(["known must be above 0: without known labels there is nothing to learn from"])
     compared = table in ("comparison", "figures")
     if compared and full and POOLED not in chosen:
         chosen.append(POOLED)

@@ -1,15 +1,14 @@
-"""All tables and figures of a ``results.csv``, and the page ``README.md`` that shows them."""
+"""Write all tables and figures of a ``results.csv``, and the ``README.md`` that shows them."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.files import atomic_write
+from sarb.files import atomic_write, write_csv
 from sarb.reproduce import published
 from sarb.reproduce.ablation import ablation_tables, fixed_tables
 from sarb.reproduce.cells import Cell, Plan
@@ -19,6 +18,7 @@ from sarb.reproduce.gains import gain_tables, steadiness_table
 from sarb.reproduce.names import COMPARISON, LOSS, POOLED, TABLES
 from sarb.reproduce.results import Results
 from sarb.reproduce.tables import Table
+from sarb.runs.folder import ERRORS, RunFolder
 
 
 def write_page(
@@ -31,15 +31,15 @@ def write_page(
     command: str,
     failed: Sequence[tuple[Cell, str]],
 ) -> Path:
-    """Write ``tables/``, ``figures/``, ``errors.csv`` and ``README.md``; return the last.
+    """Write ``tables/``, ``figures/``, ``errors.csv`` and ``README.md``; return the path of the last.
 
     Args:
-        results: all finished cells, also those of earlier grids in this folder.
-        plan: where they are.
-        asked: rows asked for; the comparison shows them beside the paper's.
-        title: what to call the data.
-        paper: data set of the paper to show beside.
-        command: of the grid, to be stated.
+        results: all finished cells, including those of earlier grids in this folder.
+        plan: the plan of the grid; it knows the folders of the cells.
+        asked: requested rows; the comparison shows them in addition to the paper's.
+        title: name of the data.
+        paper: the paper's data set to show beside ours.
+        command: the command of the grid.
         failed: cells that failed, with their errors.
     """
     out = Path(plan.out)
@@ -55,24 +55,20 @@ def write_page(
     if losses:
         name = f"Training loss with and without PLRB, {percent(known)} known labels"
         figures[name] = loss_figure(losses, f"{title}, {percent(known)} known labels", out / "figures")
-    _write_errors(out / "errors.csv", failed, plan)
+    _write_errors(out / ERRORS, failed, plan)
     with atomic_write(out / "README.md") as file:
         file.write(_text(results, tables, figures, title, paper, command, failed))
     return out / "README.md"
 
 
 def read_losses(results: Results, plan: Plan) -> tuple[dict[str, NDArray[np.float64]], float]:
-    """Loss per step of a training with PLRB and the same without, at the smallest share where both folders
-    exist.
-    """
+    """Loss per step with and without PLRB, at the smallest share for which both run folders exist."""
     for known, seed in sorted({(cell.known, cell.seed) for cell in results.lines}):
-        files = {row: plan.folder(Cell(row, known, seed)) / "steps.csv" for row in LOSS}
-        if not all(Cell(row, known, seed) in results.lines and file.is_file() for row, file in files.items()):
+        if not all(Cell(row, known, seed) in results.lines for row in LOSS):
             continue
         losses = {}
-        for row, file in files.items():
-            with file.open(encoding="utf-8", newline="") as handle:
-                values = [float(line["loss"]) for line in csv.DictReader(handle) if line["loss"]]
+        for row in LOSS:
+            values = RunFolder(plan.folder(Cell(row, known, seed))).step_losses()
             losses[f"{'with' if row == LOSS[0] else 'without'} PLRB ({row})"] = np.array(values)
         if all(len(values) > 2 for values in losses.values()):
             return losses, known
@@ -80,16 +76,12 @@ def read_losses(results: Results, plan: Plan) -> tuple[dict[str, NDArray[np.floa
 
 
 def _write_errors(path: Path, failed: Sequence[tuple[Cell, str]], plan: Plan) -> None:
-    """Cells that failed; no file if there are none."""
+    """Write the failed cells; remove the file if there are none."""
     if not failed:
         path.unlink(missing_ok=True)
         return
-    with atomic_write(path) as file:
-        writer = csv.writer(file)
-        writer.writerow(["row", "known", "seed", "error", "folder"])
-        writer.writerows(
-            [cell.row, cell.known, cell.seed, error, plan.folder(cell)] for cell, error in failed
-        )
+    rows = [(cell.row, cell.known, cell.seed, error, plan.folder(cell)) for cell, error in failed]
+    write_csv(path, ("row", "known", "seed", "error", "folder"), rows)
 
 
 def _text(
@@ -109,13 +101,14 @@ def _text(
         parts.append(f"```console\n$ {command}\n```")
     parts.append(
         f"{len(cells)} finished cells in [results.csv](results.csv), each with its command. "
-        f"Backbone {_all(lines, 'backbone')}; epochs {_all(lines, 'epochs')}; seeds {', '.join(map(str, seeds))}; "
-        f"threads per cell {_all(lines, 'threads')}. "
-        "± is the standard deviation over seeds; the best of each column is bold; – was not run or is not defined."
+        f"Backbone {_all(lines, 'backbone')}; epochs {_all(lines, 'epochs')}; "
+        f"seeds {', '.join(map(str, seeds))}; threads per cell {_all(lines, 'threads')}. "
+        "± is the standard deviation over seeds; the best of each column is bold; "
+        "– means not run or undefined."
     )
     if paper:
         parts.append(
-            f"Published numbers are those of the paper on {published.TITLES[paper]}, trained on full-size data."
+            f"Published numbers are the paper's on {published.TITLES[paper]}, trained on the full data set."
         )
     for table in tables:
         parts.append(table.to_markdown().rstrip())

@@ -1,4 +1,4 @@
-"""``results.csv``: one line per finished cell, always whole and in the order of the paper's tables."""
+"""``results.csv``: one line per finished cell, in the order of the paper's tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sarb.errors import DataError
-from sarb.files import atomic_write
+from sarb.files import write_csv
 from sarb.reproduce.cells import METRICS, Cell
 
 COLUMNS = (
@@ -41,14 +41,14 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Number:
-    """A mean over seeds and its sample standard deviation, where there are at least two."""
+    """A mean over seeds and, with at least two seeds, the sample standard deviation."""
 
     value: float
     deviation: float | None = None
 
 
 def summary(values: Sequence[float]) -> Number | None:
-    """Mean and sample standard deviation; None without values."""
+    """Mean and sample standard deviation; None if there are no values."""
     if not values:
         return None
     mean = math.fsum(values) / len(values)
@@ -61,13 +61,13 @@ class Results:
     """The lines of a ``results.csv``.
 
     Args:
-        path: the file; it need not exist yet.
-        order: row names in the order in which they are written; others follow by name.
+        path: the file; it may not exist yet.
+        order: row names in the order to write them; other rows follow by name.
     """
 
     def __init__(self, path: Path, order: Sequence[str]) -> None:
         self.path = path
-        self.order = {name: place for place, name in enumerate(order)}
+        self.order = {name: position for position, name in enumerate(order)}
         self.lines: dict[Cell, dict[str, str]] = {}
         if path.is_file():
             with path.open(encoding="utf-8", newline="") as file:
@@ -76,38 +76,35 @@ class Results:
                         self.lines[Cell(line["row"], float(line["known"]), int(line["seed"]))] = line
                     except (KeyError, TypeError, ValueError) as error:
                         raise DataError(
-                            f"{path}: line {number} is no result of a cell ({error!r})"
+                            f"{path}: line {number} is not the result of a cell ({error!r})"
                         ) from error
 
     def check(self, data: str, setups: Mapping[str, str]) -> None:
-        """Refuse to mix: all lines are of the same data, and all of a row have the same settings."""
+        """Raise an error if results come from other data, or if a row was run with other settings."""
         for cell, line in self.lines.items():
             if line["data"] != data:
                 raise DataError(
-                    f"{self.path}: holds results of other data ('{line['dataset']}', {line['data']}; now {data}). "
-                    "Choose another --out"
+                    f"{self.path}: has results for other data ('{line['dataset']}', {line['data']}; "
+                    f"now {data}). Choose another --out"
                 )
             if cell.row in setups and line["setup"] != setups[cell.row]:
                 raise DataError(
-                    f"{self.path}: holds '{cell}' with other settings, which must not be mixed with these. "
-                    f"Choose another --out, or take that line out. It was: {line['command']}"
+                    f"{self.path}: has '{cell}' with other settings, which must not be mixed with these. "
+                    f"Choose another --out, or remove that line. Its command was: {line['command']}"
                 )
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Take a finished cell and write the file anew, whole."""
+        """Add a finished cell and rewrite the file."""
         cell = Cell(str(line["row"]), float(line["known"]), int(line["seed"]))
         self.lines[cell] = {name: str(line.get(name, "")) for name in COLUMNS}
         self.write()
 
     def write(self) -> None:
-        """Write all lines in their order."""
-        with atomic_write(self.path) as file:
-            writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore")
-            writer.writeheader()
-            writer.writerows(self.lines[cell] for cell in self.cells())
+        """Write all lines in order."""
+        write_csv(self.path, COLUMNS, (self.lines[cell] for cell in self.cells()))
 
     def cells(self) -> list[Cell]:
-        """All cells, sorted: row, known share, seed."""
+        """All cells, sorted by row, known share and seed."""
         last = len(self.order)
         return sorted(
             self.lines, key=lambda cell: (self.order.get(cell.row, last), cell.row, cell.known, cell.seed)
@@ -124,9 +121,7 @@ class Results:
         return sorted({cell.known for cell in self.lines if cell.row in wanted and cell.known < 1})
 
     def common(self, rows: Iterable[str]) -> Results:
-        """Only the (known share, seed) that all these rows have: what is compared then saw the same
-        labels.
-        """
+        """Only the (known share, seed) pairs that all these rows have, so that all saw the same labels."""
         rows = list(rows)
         pairs = [{(cell.known, cell.seed) for cell in self.lines if cell.row == row} for row in rows]
         shared = set.intersection(*pairs) if pairs else set()
@@ -135,7 +130,7 @@ class Results:
         return part
 
     def values(self, row: str, known: float, metric: str) -> dict[int, float]:
-        """Seed -> number, where there is one."""
+        """Return seed -> value, where there is one."""
         return {
             cell.seed: float(self.lines[cell][metric])
             for cell in self.cells()
@@ -143,14 +138,13 @@ class Results:
         }
 
     def number(self, row: str, known: float, metric: str) -> Number | None:
-        """Mean ± deviation over the seeds of a cell of a table."""
+        """Mean and deviation over seeds."""
         return summary(list(self.values(row, known, metric).values()))
 
     def average(self, row: str, shares: Sequence[float], metric: str) -> Number | None:
         """Mean over known shares of the means over seeds; None if one is missing.
 
-        The deviation is that of the averages of single seeds; there is none where the seeds differ between
-        shares.
+        The deviation is that of the per-seed averages; there is none if the seeds differ between shares.
         """
         values = [self.values(row, known, metric) for known in shares]
         if not values or not all(values):

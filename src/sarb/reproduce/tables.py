@@ -9,7 +9,7 @@ from pathlib import Path
 from sarb.files import atomic_write
 from sarb.reproduce.results import Number
 
-#: characters that mean something else in LaTeX, and the few signs that our row names and captions use
+#: special characters of LaTeX, and the symbols in our row names and captions
 LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -32,9 +32,9 @@ LATEX = {
 
 @dataclass(frozen=True)
 class Group:
-    """Lines that belong together: the leading cells they share, and (method, numbers) of each.
+    """Lines that belong together: their shared leading cells, and (method, numbers) per line.
 
-    ``best`` says which numbers are highlighted: the largest of each column, the smallest, or none.
+    ``best`` tells which number of each column to highlight: the largest, the smallest, or none.
     """
 
     lead: tuple[str, ...]
@@ -44,9 +44,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; ``name`` is that of its files, ``head`` names the leading columns, the method and the
-    numbers.
-    """
+    """A table; ``name`` is its file name, ``head`` the names of all columns."""
 
     name: str
     caption: str
@@ -56,23 +54,23 @@ class Table:
     digits: int = 1
 
     def to_markdown(self) -> str:
-        """A pipe table under its caption; the best of each column of a group is bold."""
+        """A Markdown table under its caption; the best of each column of a group is bold."""
         lead = self._leading()
         rule = "|" + "---|" * lead + "---:|" * (len(self.head) - lead)
         lines = [_piped([_sign(name, "α", "β") for name in self.head]), rule]
         for group in self.groups:
             best = _best(group, self.digits)
-            for place, (method, numbers) in enumerate(group.lines):
-                shared = group.lead if place == 0 else tuple("" for _ in group.lead)
+            for line, (method, numbers) in enumerate(group.lines):
+                shared = group.lead if line == 0 else tuple("" for _ in group.lead)
                 cells = [
-                    self._cell(number, number_at in best, "**{}**")
-                    for number_at, number in _placed(place, numbers)
+                    self._cell(number, position in best, "**{}**")
+                    for position, number in _placed(line, numbers)
                 ]
                 lines.append(_piped([*shared, _sign(method, "α", "β"), *cells]))
         return "\n\n".join([f"**{self.caption}**", "\n".join(lines), *self.notes]) + "\n"
 
     def to_latex(self) -> str:
-        """A ``table`` environment; needs the package booktabs."""
+        """A LaTeX ``table`` environment; needs the package booktabs."""
         lead = self._leading()
         lines = [
             r"\begin{table}[t]",
@@ -85,13 +83,13 @@ class Table:
         for group in self.groups:
             best = _best(group, self.digits)
             lines.append(r"  \midrule")
-            for place, (method, numbers) in enumerate(group.lines):
-                shared = group.lead if place == 0 else tuple("" for _ in group.lead)
+            for line, (method, numbers) in enumerate(group.lines):
+                shared = group.lead if line == 0 else tuple("" for _ in group.lead)
                 cells = [
                     _latex(self._cell(number, False, ""))
-                    if at not in best
+                    if position not in best
                     else r"\textbf{" + _latex(self._cell(number, False, "")) + "}"
-                    for at, number in _placed(place, numbers)
+                    for position, number in _placed(line, numbers)
                 ]
                 lines.append("  " + _latex_line([*map(_latex, shared), _latex(method), *cells]))
         caption = " ".join([self.caption + ".", *self.notes])
@@ -110,7 +108,7 @@ class Table:
     def _cell(self, number: Number | None, best: bool, mark: str) -> str:
         if number is None:
             return "–"
-        shown = round(number.value, self.digits) + 0.0  # no minus before a zero
+        shown = round(number.value, self.digits) + 0.0  # turns -0.0 into 0.0
         text = f"{shown:.{self.digits}f}".replace("-", "−")
         if number.deviation is not None:
             text += f" ± {number.deviation:.{self.digits}f}"
@@ -122,12 +120,10 @@ def _placed(line: int, numbers: Sequence[Number | None]) -> list[tuple[tuple[int
 
 
 def _best(group: Group, digits: int) -> set[tuple[int, int]]:
-    """(line, column) of the best number of each column, several if they are printed alike; none without
-    rivals.
-    """
+    """(line, column) of the best numbers of each column, including ties; none if all are equal."""
     if group.best == "none" or len(group.lines) < 2:
         return set()
-    places = set()
+    positions = set()
     for column in range(len(group.lines[0][1])):
         shown = {
             line: round(number.value, digits)
@@ -136,12 +132,12 @@ def _best(group: Group, digits: int) -> set[tuple[int, int]]:
         }
         if len(set(shown.values())) > 1:
             top = max(shown.values()) if group.best == "largest" else min(shown.values())
-            places |= {(line, column) for line, value in shown.items() if value == top}
-    return places
+            positions |= {(line, column) for line, value in shown.items() if value == top}
+    return positions
 
 
 def _sign(name: str, alpha: str, beta: str) -> str:
-    """Row names spell the Greek letters out."""
+    """Replace the names of Greek letters in a row name."""
     return name.replace("fixed alpha", f"fixed {alpha}").replace("fixed beta", f"fixed {beta}")
 
 

@@ -1,7 +1,7 @@
-"""The process that runs cells: one JSON task per line comes in, one JSON answer per line goes out.
+"""The process that runs cells: reads one JSON task per line, writes one JSON answer per line.
 
-Started by :mod:`sarb.reproduce.grid` as ``python -m sarb.reproduce.worker``. It ends when its input does, so
-no cell lives on when the grid was killed, however that happened.
+Started by :mod:`sarb.reproduce.grid` as ``python -m sarb.reproduce.worker``. It exits when its input ends, so
+no cell keeps running after the grid was killed.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import threading
 import traceback
 from typing import Any
 
+import torch
+
 from sarb.errors import SarbError
 from sarb.reproduce.cells import Cell, Plan, run_cell
 
 
 def answer(task: dict[str, Any]) -> dict[str, Any]:
-    """Run the cell of a task; an error becomes an answer too."""
+    """Run the cell of a task; an error is also returned as an answer."""
     cell = Cell(**task["cell"])
     plan = Plan(**task["plan"])
     try:
@@ -37,10 +39,8 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer tasks until the input ends."""
-    import torch
-
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints must not be taken for an answer
+    os.dup2(2, 1)  # output of libraries must not be mistaken for an answer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the grid, which then ends our input
     tasks: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(tasks,), daemon=True).start()
@@ -54,7 +54,7 @@ def main() -> None:
 def _listen(tasks: queue.SimpleQueue[dict[str, Any]]) -> None:
     for line in sys.stdin:
         tasks.put(json.loads(line))
-    os._exit(0)  # files are written whole or not at all, so a cell may be left at any moment
+    os._exit(0)  # files are written atomically, so a cell may stop at any point
 
 
 if __name__ == "__main__":

@@ -19,9 +19,7 @@ MAX_PHOTOS = 16
 
 
 class Label(BaseModel):
-    """One label of a photo; ``present`` at or above its threshold; ``heat``: H · W bytes row by row in
-    base64.
-    """
+    """One label; ``present`` if at or above its threshold; ``heat``: H · W bytes, row by row, in base64."""
 
     label: str
     probability: float
@@ -30,7 +28,7 @@ class Label(BaseModel):
 
 
 class Photo(BaseModel):
-    """What the model says about one photo, the most probable label first, or why it cannot be read."""
+    """What the model says about one photo, most probable label first, or why it cannot be read."""
 
     name: str
     error: str | None = None
@@ -42,36 +40,36 @@ class Photo(BaseModel):
 
 
 def try_routes(recogniser: Recogniser) -> APIRouter:
-    """Make the routes."""
+    """Return the routes."""
     routes = APIRouter(tags=["try"])
 
     @routes.post("/api/predict")
     def predict(photos: list[UploadFile]) -> list[Photo]:
         """Label photos. ``preview`` is a JPEG in base64, ``grid`` the (height, width) of the heat maps."""
         if len(photos) > MAX_PHOTOS:
-            raise HTTPException(413, f"at most {MAX_PHOTOS} photos at once, got {len(photos)}")
-        return [_look(recogniser, photo) for photo in photos]
+            raise HTTPException(413, f"at most {MAX_PHOTOS} photos per request, got {len(photos)}")
+        return [_label(recogniser, photo) for photo in photos]
 
     return routes
 
 
-def _look(recogniser: Recogniser, photo: UploadFile) -> Photo:
+def _label(recogniser: Recogniser, photo: UploadFile) -> Photo:
     name = photo.filename or "photo"
     try:
         picture = decode(photo.file.read())
     except ImageError as error:
-        # the decoder only knows "4 bytes of image data"
+        # the decoder does not know the file name
         return Photo(name=name, error=f"{name}: {str(error).partition(': ')[2]}")
     seen = recogniser.look(picture)
     present = seen.probabilities >= recogniser.thresholds()
     labels = [
         Label(
-            label=recogniser.categories[c],
-            probability=float(seen.probabilities[c]),
-            present=bool(present[c]),
-            heat=encode(seen.heat[c]),
+            label=recogniser.categories[column],
+            probability=float(seen.probabilities[column]),
+            present=bool(present[column]),
+            heat=encode(seen.heat[column]),
         )
-        for c in np.argsort(-seen.probabilities, kind="stable")
+        for column in np.argsort(-seen.probabilities, kind="stable")
     ]
     height, width = seen.heat.shape[1:]
     return Photo(

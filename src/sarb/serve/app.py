@@ -1,4 +1,4 @@
-"""The FastAPI application: the page, what it needs to know, and the routes of *Try* and *Review*."""
+"""The FastAPI application: the page, the report, and the routes of *Try* and *Review*."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ from pydantic import BaseModel
 from sarb import __version__
 from sarb.errors import ImageError, SarbError
 from sarb.runs.folder import RunFolder
+from sarb.serve.api_images import image_routes
 from sarb.serve.api_review import review_routes
 from sarb.serve.api_try import try_routes
-from sarb.serve.desk import Desk, StaleError
+from sarb.serve.desk import Desk
 from sarb.serve.guard import MAX_UPLOAD, Guard
 from sarb.serve.journal import SaveError
 from sarb.serve.pictures import Pictures
+from sarb.serve.questions import StaleError
 from sarb.serve.recogniser import Recogniser
 
 STATIC = Path(str(resources.files("sarb.serve").joinpath("static")))
+#: class of an error -> HTTP status of the reply
+STATUS = {SarbError: 400, ImageError: 422, StaleError: 409, SaveError: 507}
 
 
 class Info(BaseModel):
-    """What is served."""
+    """What is being served."""
 
     name: str
     model: str
@@ -48,14 +52,14 @@ def create_app(
     host: str = "127.0.0.1",
     limit: int = MAX_UPLOAD,
 ) -> FastAPI:
-    """Make the application.
+    """Return the application.
 
     Args:
         run: run or model folder; its ``report.html`` is shown, if there is one.
         recogniser: the model.
-        desk: the review, if labels are given; closed when the application ends.
-        host: what the server listens on, see :mod:`sarb.serve.guard`.
-        limit: bytes that one request may have.
+        desk: the review, if there are labels to review; closed when the application stops.
+        host: the address that the server listens on, see :mod:`sarb.serve.guard`.
+        limit: most bytes in one request.
     """
 
     @asynccontextmanager
@@ -64,17 +68,17 @@ def create_app(
         if desk is not None:
             desk.close()
 
-    # the usual /docs page loads its script from a CDN; this server sends nobody anywhere
+    # no /docs page: it loads its script from a CDN, and this server needs no other site
     app = FastAPI(title="sarb", version=__version__, docs_url=None, redoc_url=None, lifespan=life)
     app.add_middleware(Guard, host=host, limit=limit)
-    for kind, status in ((SarbError, 400), (ImageError, 422), (StaleError, 409), (SaveError, 507)):
-        app.add_exception_handler(kind, _told(status))
+    for error_class, status in STATUS.items():
+        app.add_exception_handler(error_class, _error_reply(status))
     _page_routes(app, run.resolve(), recogniser, desk, limit)
     app.include_router(try_routes(recogniser))
     if desk is not None:
-        # columns of the labels may stand in another order than those of the model, so the heat maps are put
-        # in order
-        app.include_router(review_routes(desk, Pictures(desk.table.files, recogniser, desk.categories)))
+        app.include_router(review_routes(desk))
+        # the labels may list the categories in another order than the model; Pictures reorders the heat maps
+        app.include_router(image_routes(Pictures(desk.table.files, recogniser, desk.categories)))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app
 
@@ -88,7 +92,7 @@ def _page_routes(app: FastAPI, run: Path, recogniser: Recogniser, desk: Desk | N
 
     @app.get("/api/info", tags=["page"])
     def info() -> Info:
-        """What is served: the model, its categories, and which parts of the page there are."""
+        """What is being served: the model, its categories, and which parts the page has."""
         return Info(
             name=run.name,
             model=repr(recogniser.model),
@@ -108,8 +112,8 @@ def _page_routes(app: FastAPI, run: Path, recogniser: Recogniser, desk: Desk | N
         return FileResponse(report, media_type="text/html")
 
 
-def _told(status: int) -> Any:
-    """An error of the user's becomes one line."""
+def _error_reply(status: int) -> Any:
+    """Reply to an error with its message as JSON."""
 
     async def handler(_: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, status_code=status)

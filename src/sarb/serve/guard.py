@@ -1,8 +1,8 @@
-"""What is refused before any route is reached, and what every answer carries.
+"""Refuses unsafe requests before they reach a route, and adds security headers to every reply.
 
-The server has no password: it trusts whoever can reach it. A browser can be made to reach it by any page
-that its user visits, so requests of other origins, and of names that do not belong to this server (DNS
-rebinding), are refused.
+The server has no password: it trusts whoever can reach it. Any web page can make its visitor's browser send
+requests to this server, so requests from other origins are refused, and so are requests for host names that
+are not this server's (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: bytes of one request
+#: most bytes in one request
 MAX_UPLOAD = 64 * 1024 * 1024
 POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-#: the report has its style, script and pictures inside, and needs nothing else; it gets an origin of its own
+#: the report's style, script and images are inline, so it may load nothing; it is sandboxed
 REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts allow-popups"
@@ -37,8 +37,8 @@ class Guard:
 
     Args:
         app: the application.
-        host: what the server listens on.
-        limit: bytes that one request may have.
+        host: the address that the server listens on.
+        limit: most bytes in one request.
     """
 
     def __init__(self, app: ASGIApp, host: str = "127.0.0.1", limit: int = MAX_UPLOAD) -> None:
@@ -47,18 +47,19 @@ class Guard:
         self.limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a request, count what it sends, add headers to the answer."""
+        """Check a request, count its bytes, and add headers to the reply."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        refused = self._refusal(scope, Headers(scope=scope))
-        if refused is not None:
-            await _refuse(*refused, _secured(scope, send))
+        refusal = self._refusal(scope, Headers(scope=scope))
+        if refusal is not None:
+            status, reason = refusal
+            await _refuse(status, reason, _secured(scope, send))
         else:
             await self.app(scope, self._counted(receive), _secured(scope, send))
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
-        """Status and reason of a refusal."""
+        """Return status and reason if the request is refused."""
         host = headers.get("host", "")
         if not known_host(host, self.host):
             return 421, f"'{host}' is not a name of this server"
@@ -73,17 +74,17 @@ class Guard:
         return None
 
     def _too_large(self) -> str:
-        return f"too large: at most {self.limit / 1024 / 1024:g} MB at once"
+        return f"too large: at most {self.limit / 1024 / 1024:g} MB per request"
 
     def _counted(self, receive: Receive) -> Receive:
-        """A sender may leave out the length, or lie about it."""
-        total = 0
+        """Count the bytes that arrive: the sender may omit the length, or lie about it."""
+        received = 0
 
         async def counting() -> Message:
-            nonlocal total
+            nonlocal received
             message = await receive()
-            total += len(message.get("body", b""))
-            if total > self.limit:
+            received += len(message.get("body", b""))
+            if received > self.limit:
                 raise HTTPException(413, self._too_large())
             return message
 
@@ -91,10 +92,10 @@ class Guard:
 
 
 def known_host(header: str, listening: str) -> bool:
-    """Whether a ``Host`` header can be meant for a server that listens on ``listening``.
+    """Return whether a ``Host`` header can be meant for a server that listens on ``listening``.
 
-    An address is fine, since only a name can be made to point somewhere else; but a server on loopback has
-    only loopback addresses.
+    An IP address is safe, since only a name can be made to point elsewhere; but a server that listens on
+    loopback accepts only loopback addresses.
     """
     try:
         name = (urlsplit(f"//{header}").hostname or "").lower()
@@ -102,24 +103,23 @@ def known_host(header: str, listening: str) -> bool:
         return False
     if name in ("localhost", listening.lower()):
         return True
-    loopback = listening == "localhost" or (
-        _is_address(listening) and ipaddress.ip_address(listening).is_loopback
-    )
-    if _is_address(name):
-        return not loopback or ipaddress.ip_address(name).is_loopback
+    listening_address = _address(listening)
+    loopback = listening == "localhost" or (listening_address is not None and listening_address.is_loopback)
+    address = _address(name)
+    if address is not None:
+        return address.is_loopback or not loopback
     return not loopback and name in (socket.gethostname().lower(), socket.getfqdn().lower())
 
 
-def _is_address(name: str) -> bool:
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(name)
+        return ipaddress.ip_address(name)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _secured(scope: Scope, send: Send) -> Send:
-    """Add the headers that every answer has."""
+    """Add the headers that every reply carries."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,31 +1,35 @@
-"""Every answer, durable before it is confirmed: one line of JSON each, appended and forced to the disk."""
+"""Every answer, on disk before it is confirmed: one line of JSON each, appended and synced."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from sarb.errors import SarbError
 
+if sys.platform != "win32":
+    import fcntl
+
 
 class SaveError(SarbError):
-    """An answer that could not be written; it may be sent again."""
+    """An answer that could not be saved; it can be sent again."""
 
 
 def journal_of(out: Path) -> Path:
-    """The journal beside the file of a review: ``reviewed.csv`` -> ``reviewed.answers.jsonl``."""
+    """Return the journal next to a review's file: ``reviewed.csv`` -> ``reviewed.answers.jsonl``."""
     return out.with_name(f"{out.stem}.answers.jsonl")
 
 
 class Journal:
     """An append-only file of JSON lines, held by one process.
 
-    A line counts when its line break is on the disk. What a crash left behind the last one was never
-    confirmed to anybody and is cut off.
+    A line counts once its line break is on disk. Anything a crash left after the last line break was never
+    confirmed to anyone, and is cut off. Plain text rather than a database: people can read and repair it
+    without tools.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,26 +40,28 @@ class Journal:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         except OSError as error:
             raise SarbError(f"{path}: cannot be written ({error.strerror})") from None
-        self._hold()
+        self._lock()
         if new:
-            _force(path.parent)
-        self._end = self._cut()
+            _sync_folder(path.parent)
+        self._end = self._cut_partial_line()
 
-    def _hold(self) -> None:
-        """Refuse a second server on the same file: two would not see each other's answers."""
-        if importlib.util.find_spec("fcntl") is None:  # Windows has no such lock
+    def _lock(self) -> None:
+        """Refuse a second server on the same file: the two would not see each other's answers.
+
+        The lock is on the journal itself, so there is no lock file next to the user's labels.
+        """
+        if sys.platform == "win32":  # it has no flock
             return
-        import fcntl
-
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._file)
             raise SarbError(
-                f"{self.path}: another 'sarb serve' is writing it; open that one's page, or choose another --out"
+                f"{self.path}: another 'sarb serve' is using it; "
+                "open that server's page, or choose another --out"
             ) from None
 
-    def _cut(self) -> int:
+    def _cut_partial_line(self) -> int:
         content = self.path.read_bytes()
         end = content.rfind(b"\n") + 1
         if end != len(content):
@@ -63,20 +69,20 @@ class Journal:
         return end
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Yield all lines, oldest first."""
+        """Yield all records, oldest first."""
         with self.path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 try:
-                    entry = json.loads(line)
+                    record = json.loads(line)
                 except ValueError:
-                    entry = None
-                if not isinstance(entry, dict):
-                    raise SarbError(f"{self.path}:{number}: not a line of answers; mend or remove this line")
-                yield entry
+                    record = None
+                if not isinstance(record, dict):
+                    raise SarbError(f"{self.path}:{number}: not an answer; repair or remove this line")
+                yield record
 
-    def append(self, entries: Iterable[dict[str, Any]]) -> None:
-        """Write lines; they are on the disk when this returns, and not in the file when it raises."""
-        text = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries).encode()
+    def append(self, records: Iterable[dict[str, Any]]) -> None:
+        """Append records; they are on disk when this returns, and not in the file if it raises."""
+        text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
         try:
             written = 0
             while written < len(text):
@@ -88,14 +94,14 @@ class Journal:
         self._end += len(text)
 
     def close(self) -> None:
-        """Let go of the file; once more does nothing."""
+        """Close the file; calling it again does nothing."""
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
 
 
-def _force(folder: Path) -> None:
-    """Make a new file's name durable, where folders can be opened."""
+def _sync_folder(folder: Path) -> None:
+    """Make the name of a new file durable, on systems that can sync a folder."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         os.fsync(handle)

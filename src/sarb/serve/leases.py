@@ -1,16 +1,16 @@
-"""Who is looking at which question, so that two people are not asked the same."""
+"""Who is looking at which question, so that two people are not asked the same one."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-#: seconds without a word after which somebody's questions are given to others
+#: seconds of silence after which a person's questions go to others
 LEASE = 300.0
 
 
 class Leases:
-    """The places handed out to each person, for as long as that person is heard of."""
+    """The entries that each person holds, until that person has been silent for ``LEASE`` seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -18,18 +18,20 @@ class Leases:
         self._heard: dict[str, float] = {}
 
     def of(self, who: str) -> list[int]:
-        """What this person holds, the first to be answered first; counts as a sign of life."""
+        """Return what this person holds, in order; the call counts as a sign of life."""
         now = self._clock()
-        for name in [name for name, heard in self._heard.items() if now - heard > LEASE and name != who]:
-            del self._held[name], self._heard[name]
+        silent = [name for name, heard in self._heard.items() if now - heard > LEASE and name != who]
+        for name in silent:
+            del self._held[name]
+            del self._heard[name]
         self._heard[who] = now
         return self._held.setdefault(who, [])
 
     def others(self, who: str) -> set[int]:
-        """What everybody else holds."""
-        return {place for name, places in self._held.items() if name != who for place in places}
+        """Return what everybody else holds."""
+        return {entry for name, entries in self._held.items() if name != who for entry in entries}
 
-    def give(self, who: str, places: list[int]) -> None:
-        """Let this person hold these places and no others."""
+    def give(self, who: str, entries: list[int]) -> None:
+        """Let this person hold exactly these entries."""
         self.of(who)
-        self._held[who] = places
+        self._held[who] = entries

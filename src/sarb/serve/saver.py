@@ -1,4 +1,4 @@
-"""Writes the CSV of a review in the background: soon after an answer, never more than a fifth of the time."""
+"""Write a review's CSV in the background: soon after an answer, but for at most a fifth of the time."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 from sarb.errors import SarbError
 
-#: seconds between two files, and how many times longer than writing one takes
+#: pause between two writes: at least PAUSE seconds, and at least SHARE times as long as a write takes
 PAUSE = 1.0
 SHARE = 4.0
 
 
 class Saver:
-    """Calls ``write`` after :meth:`touch`, at most every ``PAUSE`` seconds, and once more at the end.
+    """Call ``write`` after :meth:`touch`, at most every ``PAUSE`` seconds, and once more at the end.
 
-    The journal holds every answer already, so a file that is a second old loses nothing.
+    The journal already holds every answer, so nothing is lost if the file is a second old.
     """
 
     def __init__(self, write: Callable[[], None]) -> None:
@@ -29,13 +29,11 @@ class Saver:
         self._thread.start()
 
     def touch(self) -> None:
-        """There is something new."""
+        """Note that there is something new to write."""
         self._changed.set()
 
     def save(self) -> None:
-        """Write now, if there is anything new; an error is remembered in ``problem`` and tried again
-        later.
-        """
+        """Write now if there is anything new; after an error, set ``problem`` and try again later."""
         with self._busy:
             if not self._changed.is_set():
                 return
@@ -57,7 +55,7 @@ class Saver:
             self._ended.wait(max(PAUSE, SHARE * (time.monotonic() - started)))
 
     def close(self) -> None:
-        """Write what is new and stop; once more does nothing."""
+        """Write what is new and stop; calling it again does nothing."""
         if self._ended.is_set():
             return
         self._ended.set()

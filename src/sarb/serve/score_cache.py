@@ -1,8 +1,7 @@
-"""Scores of the images of a review, kept from one start to the next; a photo that is new or changed is not
-among them.
+"""The scores of a review's images, kept from one start to the next; new or changed photos are scored again.
 
 One ``.npz`` (no pickle) per model and review in the cache folder: ``logits`` (n, C), ``marks`` (n, 2) with
-size and time of change of each file, and ``paths``, their names as bytes with zeros between.
+the size and modification time of each file, and ``paths``, the file names as bytes separated by zeros.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Flags = NDArray[np.bool_]
 
 
 def fingerprint(model: Model) -> str:
-    """Hash of all that decides a score besides the photo: weights, categories, network, input, version."""
+    """Return a hash of what a score depends on besides the photo: weights, categories, network, version."""
     facts = [__version__, model.categories, model.config, model.transform.config()]
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     for name, tensor in model.network.state_dict().items():
@@ -35,12 +34,12 @@ def fingerprint(model: Model) -> str:
 
 
 class ScoreCache:
-    """What is known about the files of one review.
+    """The stored scores of one review.
 
     Args:
         model: the model.
         out: the CSV of the review.
-        files: N image files, as they are now; a file that changes later is scored again at the next start.
+        files: N image files as they are now; a file that changes later is scored again at the next start.
     """
 
     def __init__(self, model: Model, out: Path, files: Sequence[Path]) -> None:
@@ -51,30 +50,28 @@ class ScoreCache:
         self._categories = len(model.categories)
 
     def read(self) -> tuple[Floats, Flags]:
-        """Logits (N, C), 0 where there is none, and whether there is one (N,); a damaged file counts as
-        none.
-        """
+        """Return logits (N, C), 0 where unknown, and whether they are known (N,); ignore a damaged file."""
         logits = np.zeros((len(self._names), self._categories), np.float32)
         known = np.zeros(len(self._names), bool)
         try:
             with np.load(self.file, allow_pickle=False) as stored:
                 names = stored["paths"].tobytes().decode("utf-8", "surrogateescape").split("\0")
-                marks = stored["marks"]
-                kept = stored["logits"]
-            if not (marks.shape == (len(names), 2) and kept.shape == (len(names), self._categories)):
-                return logits, known
+                stored_marks = stored["marks"]
+                stored_logits = stored["logits"]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return logits, known
-        places = {name: place for place, name in enumerate(names)}
+        if stored_marks.shape != (len(names), 2) or stored_logits.shape != (len(names), self._categories):
+            return logits, known
+        stored_row = {name: row for row, name in enumerate(names)}
         for row, name in enumerate(self._names):
-            place = places.get(name)
-            if place is not None and (marks[place] == self._marks[row]).all():
-                logits[row] = kept[place]
+            old = stored_row.get(name)
+            if old is not None and (stored_marks[old] == self._marks[row]).all():
+                logits[row] = stored_logits[old]
                 known[row] = True
         return logits, known
 
     def write(self, logits: Floats, readable: Flags) -> None:
-        """Keep the logits (N, C) of the readable images (N,), and no others."""
+        """Store the logits (N, C) of the readable images (N,) only."""
         names = "\0".join(name for name, good in zip(self._names, readable, strict=True) if good)
         paths = np.frombuffer(names.encode("utf-8", "surrogateescape"), np.uint8)
         with atomic_write(self.file, "wb") as file:
@@ -82,9 +79,9 @@ class ScoreCache:
 
 
 def _mark(file: Path) -> tuple[int, int]:
-    """Size and time of the last change in nanoseconds; (-1, -1) for a file that is not there."""
+    """Return size and modification time in nanoseconds; (-1, -1) for a missing file."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return -1, -1
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns

@@ -1,4 +1,4 @@
-"""The user's labels as one table, whatever its splits, and the way back to a file."""
+"""The user's labels as one table, whatever the splits, and the way back to a file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sarb.labels import ENCODINGS, UNKNOWN, LabelMatrix
 
 
 class Table:
-    """All splits of a data source, one below the other.
+    """All splits of a data source, stacked.
 
     Attributes:
-        labels: (N, C) of all images; ``labels.paths`` are distinct names, which the journal uses.
+        labels: (N, C) of all images; ``labels.paths`` are unique names, which the journal uses.
         files: N image files.
     """
 
@@ -30,22 +30,26 @@ class Table:
         parts = list(data.splits.values())
         self.files = [path for part in parts for path in part.paths]
         names = [name for part in parts for name in part.labels.paths]
-        names = names if len(set(names)) == len(names) else [str(path) for path in self.files]
+        if len(set(names)) < len(names):  # splits with folders of their own may use a name twice
+            names = [str(path) for path in self.files]
         if len(set(names)) < len(names):
-            double = Counter(names).most_common(1)[0][0]
-            raise DataError(f"{double}: is in the labels more than once, so an answer about it has no place")
+            repeated = Counter(names).most_common(1)[0][0]
+            raise DataError(
+                f"{repeated}: is in the labels more than once, so an answer about it would be ambiguous"
+            )
         self.labels = LabelMatrix(
             np.concatenate([part.labels.values for part in parts]), data.categories, names
         )
 
     def default_out(self) -> Path:
-        """``reviewed.csv`` beside the labels."""
+        """Return ``reviewed.csv`` next to the labels."""
         source = self.data.train.source
-        folder = self.data.train.root if source is None else source if source.is_dir() else source.parent
-        return folder / "reviewed.csv"
+        if source is None:
+            return self.data.train.root / "reviewed.csv"
+        return (source if source.is_dir() else source.parent) / "reviewed.csv"
 
     def write(self, values: NDArray[np.int8], out: Path) -> dict[str, Any]:
-        """Write these labels (N, C) in the encoding of the source; return the options that read the file."""
+        """Write these labels (N, C) in the source's encoding; return the options that read the file."""
         changed: dict[str, Any] = {}
         start = 0
         for name, part in self.data.splits.items():
@@ -55,48 +59,48 @@ class Table:
         return write(replace(self.data, **changed), out, overwrite=True)
 
     def check_out(self, out: Path, explained: NDArray[np.bool_]) -> None:
-        """Refuse to replace a file that holds labels which this review has not written.
+        """Refuse to replace a file that holds labels which this review did not write.
 
         Args:
-            out: the file that is going to be replaced.
-            explained: (N, C, 3) whether absent, unknown, present may stand there: as in the source, or as
-                answered at any time.
+            out: the file to be replaced.
+            explained: (N, C, 3) whether absent, unknown, present is to be expected: from the source, or from
+                any answer so far.
         """
         hint = "move it away, or choose another --out"
         try:
-            there = Table(load(f"table:{out}", check_files=False, **self._reading()))
+            written = Table(load(f"table:{out}", check_files=False, **self._reading_options()))
         except SarbError as error:
             raise DataError(
                 f"{out}: exists already and cannot be read as a review; {hint} ({error})"
             ) from None
-        place = {file.absolute(): row for row, file in enumerate(self.files)}
-        names = [file.absolute() for file in there.files]
-        if there.labels.categories != self.labels.categories or set(names) != set(place):
+        row_of = {file.absolute(): row for row, file in enumerate(self.files)}
+        files = [file.absolute() for file in written.files]
+        if written.labels.categories != self.labels.categories or set(files) != set(row_of):
             raise DataError(
-                f"{out}: exists already and has other images or categories than the labels; {hint}"
+                f"{out}: exists already, and its images or categories differ from those of the labels; {hint}"
             )
-        rows = np.array([place[name] for name in names], np.int64)
-        found = np.take_along_axis(
-            explained[rows], there.labels.values[:, :, None].astype(np.int64) + 1, axis=2
-        )
-        strange = np.argwhere(~found[:, :, 0] & (there.labels.values != UNKNOWN))
-        if len(strange):
-            row, column = strange[0]
+        values = written.labels.values
+        rows = np.array([row_of[file] for file in files], np.int64)
+        codes = values[:, :, None].astype(np.int64) + 1
+        allowed = np.take_along_axis(explained[rows], codes, axis=2)[:, :, 0]
+        unexplained = np.argwhere(~allowed & (values != UNKNOWN))
+        if len(unexplained):
+            row, column = unexplained[0]
             raise DataError(
-                f"{out}: {len(strange):,} labels in it are neither in the labels nor answered here, such as "
-                f"'{there.labels.categories[column]}' of {there.labels.paths[row]}; {hint}"
+                f"{out}: {len(unexplained):,} of its labels come neither from the source nor from an answer, "
+                f"for example '{written.labels.categories[column]}' of {written.labels.paths[row]}; {hint}"
             )
 
-    def _reading(self) -> dict[str, Any]:
-        """Options that read what :meth:`write` has written."""
-        own = self.data.notes.get("encoding")
+    def _reading_options(self) -> dict[str, Any]:
+        """Return the options that read what :meth:`write` wrote."""
+        encoding = self.data.notes.get("encoding")
         root = os.path.commonpath([part.root.absolute() for part in self.data.splits.values()])
-        return {"encoding": own if own in ENCODINGS else "binary", "root": root}
+        return {"encoding": encoding if encoding in ENCODINGS else "binary", "root": root}
 
 
 def check_target(out: Path) -> Path:
-    """Return the file of a review, or say why it cannot be one."""
+    """Return the path of a review's file; raise if a review cannot be written there."""
     path, form = target(out, None)
     if form not in ("csv", "tsv"):
-        raise DataError(f"{out}: a review is written as .csv or .tsv, got '{form}'")
+        raise DataError(f"{out}: a review must be a .csv or .tsv file, got '{form}'")
     return path

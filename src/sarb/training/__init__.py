@@ -1,6 +1,7 @@
 """How a network learns.
 
-loop          ``fit`` and the only training loop
+run           ``fit``, and the ``Run`` that knows how a model was made
+loop          the only training loop
 optim         parameter groups, optimisers, schedules
 track         the rows of ``log.csv`` in TensorBoard or Weights & Biases
 memory        keep freed memory for the next step

@@ -1,4 +1,4 @@
-"""Keep freed memory for the next step instead of handing it back to the system after every one."""
+"""Keep freed memory for the next training step instead of returning it to the system after each one."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import sys
 #: parameters of glibc's mallopt(3)
 TRIM_THRESHOLD = -1
 MMAP_THRESHOLD = -3
-#: blocks up to this size are kept, and so much free memory at the most
+#: bytes: the largest block to keep, and the most free memory to keep
 BLOCK = 1 << 28
 FREE = 1 << 30
 
 
 def keep_freed_memory() -> bool:
-    """Tell the C library to keep freed blocks up to 256 MB, 1 GB in all; True if it does.
+    """Tell glibc to keep freed blocks of up to 256 MB, 1 GB in all; return whether it does.
 
-    glibc returns a large block to the system as soon as it is freed, and a training step frees and asks for
-    the same tens of megabytes again: 20,000 page faults and a tenth of the step for the small recipe. Only
-    for a process that is ours (the command line), since it holds for all of it. Other C libraries are left
-    as they are.
+    glibc returns a large block to the system as soon as it is freed, but each training step frees and
+    allocates the same tens of megabytes: with the small recipe, 20,000 page faults and a tenth of the step's
+    time. The setting applies to the whole process, so only the command line uses it. Other C libraries are
+    left alone.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -80,18 +80,18 @@ def fit(
         method: a key of ``METHODS``; None takes the recipe's, else ``sarb``.
         network: a key of ``NETWORKS``; ``ssgrl``.
         backbone: a key of ``BACKBONES``; ``efficientnet_lite0``.
-        seed: (0) of weights, order, augmentation, blending; the same seed gives the same model.
+        seed: of weights, order, augmentation and blending (0); the same seed gives the same model.
         out: run folder to write; None writes nothing.
         valid: share of the training images (or a Dataset) for validation after each epoch.
-        words: GloVe-format file of word vectors; names it lacks get a learned embedding.
+        words: GloVe-format file of word vectors; missing names get a learned embedding.
         init: model or folder to start from.
         resume: continue the run in ``out`` from its last finished epoch.
-        patience: stop when the validation mAP has not risen for so many epochs.
+        patience: stop after this many epochs without a better validation mAP.
         method_options: keyword arguments of the method, e.g. ``{"alpha": 0.5}``.
         network_options: of the network, e.g. ``{"csrl": "sam"}``.
         backbone_options: ``train_stages``, ``weights``, ``frozen_norms``.
         recipe: name or file of a recipe with the defaults; None takes the one for this machine.
-        progress: talk to stderr.
+        progress: report progress on stderr.
         record: facts about the data source to keep in ``config.json``.
         track: also log to ``tensorboard``, ``wandb`` or both; changes no number.
         options: any other setting of :class:`sarb.settings.Settings`: epochs, batch_size, lr, image_size, …

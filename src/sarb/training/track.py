@@ -1,6 +1,4 @@
-"""The rows of ``log.csv`` in other programs: TensorBoard, Weights & Biases. Nothing is imported unless asked
-for.
-"""
+"""Send the rows of ``log.csv`` to TensorBoard or Weights & Biases, which are imported only if asked for."""
 
 from __future__ import annotations
 
@@ -18,15 +16,13 @@ Row = Mapping[str, Any]
 
 
 class Tracker(Protocol):
-    """One place where numbers go: opened with (folder, config, first step), then told (name -> number,
-    step).
-    """
+    """A destination for numbers, opened with (folder, config, first step)."""
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """Take numbers."""
+        """Log named numbers at a step."""
 
     def close(self, failed: bool) -> None:
-        """End; ``failed`` if by an error or a signal."""
+        """Finish; ``failed`` after an error or a signal."""
 
 
 class TensorBoard:
@@ -39,32 +35,32 @@ class TensorBoard:
         from torch.utils import tensorboard
         from torch.utils.tensorboard import summary
 
-        made: Callable[..., Any] = tensorboard.SummaryWriter
+        open_writer: Callable[..., Any] = tensorboard.SummaryWriter
         hparams: Callable[..., Any] = summary.hparams
-        # what a killed run has written from this step on is hidden, so that a repeated epoch is there once
-        self._writer = made(folder / self.mark, purge_step=start)
-        whole = json.dumps(config, indent=2, ensure_ascii=False)
-        self._writer.add_text("config", f"```json\n{whole}\n```", start)
-        # add_hparams would open a second event file, behind which TensorBoard reads the first no more
+        # hides what a killed run wrote from this step on, so that a repeated epoch appears once
+        self._writer = open_writer(folder / self.mark, purge_step=start)
+        config_text = json.dumps(config, indent=2, ensure_ascii=False)
+        self._writer.add_text("config", f"```json\n{config_text}\n```", start)
+        # add_hparams would open a second event file, and TensorBoard would stop reading the first
         head, first, self._last = hparams(_flat(config["settings"]), {"test_mAP": 0.0, "valid_mAP": 0.0})
         self._writer.file_writer.add_summary(head)
         self._writer.file_writer.add_summary(first)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """One scalar per name; at once on the disk, for whoever watches."""
+        """Write one scalar per name, and flush so that it shows up right away."""
         for name, value in values.items():
             self._writer.add_scalar(name, value, step)
         self._writer.flush()
 
     def close(self, failed: bool) -> None:
-        """End the event file; only a run that ends well is marked as a success."""
+        """Close the event file; only a run without failure is marked as a success."""
         if not failed:
             self._writer.file_writer.add_summary(self._last)
         self._writer.close()
 
 
 class WeightsAndBiases:
-    """A run of wandb; its files and its id are in ``RUN/wandb``."""
+    """A wandb run; its files and its id are in ``RUN/wandb``."""
 
     mark = "wandb/run_id.txt"
     extra = "wandb"
@@ -72,29 +68,33 @@ class WeightsAndBiases:
     def __init__(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
         import wandb
 
-        file = folder / self.mark
-        again = {"id": file.read_text(encoding="utf-8").strip(), "resume": "allow"} if start else {}
-        project = {} if os.environ.get("WANDB_PROJECT") else {"project": "sarb"}
+        id_file = folder / self.mark
+        options: dict[str, Any] = {"dir": str(folder), "name": folder.name, "config": dict(config)}
+        if not os.environ.get("WANDB_PROJECT"):
+            options["project"] = "sarb"
+        if start:
+            options["id"] = id_file.read_text(encoding="utf-8").strip()
+            options["resume"] = "allow"
         try:
-            self._run = wandb.init(dir=str(folder), name=folder.name, config=dict(config), **project, **again)
-        except Exception as error:  # it has a class for every failure
+            self._run = wandb.init(**options)
+        except Exception as error:  # wandb raises many unrelated classes
             reason = " ".join(str(error).split())[:200]
             raise SarbError(
-                f"wandb cannot start ({reason}); 'wandb login', or set WANDB_MODE=offline"
+                f"wandb cannot start ({reason}); run 'wandb login' or set WANDB_MODE=offline"
             ) from error
-        with atomic_write(file) as opened:
-            opened.write(self._run.id + "\n")
+        with atomic_write(id_file) as file:
+            file.write(self._run.id + "\n")
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """One point of every curve."""
+        """Log one step."""
         self._run.log(dict(values), step=step)
 
     def close(self, failed: bool) -> None:
-        """Send what is left."""
+        """Upload what is left."""
         self._run.finish(exit_code=int(failed))
 
 
-#: name of ``--track``, which is also that of the package -> class
+#: name for ``--track``, which is also the name of the package -> class
 TRACKERS: dict[str, type[TensorBoard] | type[WeightsAndBiases]] = {
     "tensorboard": TensorBoard,
     "wandb": WeightsAndBiases,
@@ -102,70 +102,71 @@ TRACKERS: dict[str, type[TensorBoard] | type[WeightsAndBiases]] = {
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """``{"lr": 1, "method_options": {"alpha": 0.5}}`` -> ``{"lr": 1, "method_options.alpha": 0.5}``; None as
-    text.
+    """Flatten nested settings: ``{"method_options": {"alpha": 0.5}}`` -> ``{"method_options.alpha": 0.5}``.
+
+    Values that are neither numbers nor text, such as None, become JSON text.
     """
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{prefix}{key}.")
+            flat |= _flat(value, f"{prefix}{key}.")
         else:
-            found[prefix + key] = value if isinstance(value, bool | int | float | str) else json.dumps(value)
-    return found
+            flat[prefix + key] = value if isinstance(value, bool | int | float | str) else json.dumps(value)
+    return flat
 
 
 class Trackers:
-    """All that were asked for, none is fine. A context: the outermost ``with`` closes them.
+    """All trackers asked for, possibly none. A context manager: the outermost ``with`` closes them.
 
     Args:
         names: keys of ``TRACKERS``.
         folder: the run folder.
 
     Raises:
-        ConfigError: an unknown name, a package that is not installed, or no folder; before anything is done.
+        ConfigError: an unknown name, a missing package, or no folder; raised before anything else happens.
     """
 
     def __init__(self, names: str | Sequence[str] | None, folder: Path | None) -> None:
         chosen = [names] if isinstance(names, str) else list(dict.fromkeys(names or []))
         problems = track_problems(chosen)
         if chosen and folder is None:
-            problems.append("track needs a run folder: give out=DIR (--out DIR)")
+            problems.append("tracking needs a run folder: give out=DIR (--out DIR)")
         if problems:
             raise ConfigError(problems)
-        self._kinds = [TRACKERS[name] for name in chosen]
+        self._classes = [TRACKERS[name] for name in chosen]
         self._folder = folder
         self._depth = 0
         self._done = 0
-        self._open: list[tuple[Tracker, int]] = []  # and the first epoch it lacks
+        self._open: list[tuple[Tracker, int]] = []  # with the first epoch it has not seen
 
     @classmethod
     def of(cls, track: str | Sequence[str] | Trackers | None, folder: Path | None) -> Trackers:
-        """Trackers as they are, or made from names."""
+        """Return trackers unchanged, or make them from names."""
         return track if isinstance(track, Trackers) else cls(track, folder)
 
     def open(self, config: Mapping[str, Any], rows: Sequence[Row], writing: bool = True) -> None:
-        """Begin, or go on after ``rows``; a tracker that was not there for the first epochs is told them now.
+        """Start, or continue after ``rows``; a tracker that is new to this run gets the earlier epochs now.
 
         Args:
             config: content of ``config.json``.
-            rows: of the epochs that are done.
-            writing: whether this is the main process; the others stay silent.
+            rows: rows of the finished epochs.
+            writing: whether this is the main process; the others log nothing.
         """
-        for kind in self._kinds if writing else ():
+        for tracker in self._classes if writing else ():
             assert self._folder is not None
-            start = len(rows) if (self._folder / kind.mark).exists() else 0
-            self._open.append((kind(self._folder, config, start), start))
+            start = len(rows) if (self._folder / tracker.mark).exists() else 0
+            self._open.append((tracker(self._folder, config, start), start))
         self.log(rows)
 
     def log(self, rows: Sequence[Row]) -> None:
-        """Pass on the rows of ``log.csv``, of which each is told once."""
+        """Log the rows of ``log.csv``, each one once."""
         for tracker, start in self._open:
             for row in rows[max(start, self._done) :]:
                 tracker.log(_numbers(row), int(row["epoch"]))
         self._done = len(rows)
 
     def test(self, metrics: Row) -> None:
-        """Pass on the final metrics as ``test_…``, at the step after the last epoch."""
+        """Log the final metrics as ``test_…``, at the step after the last epoch."""
         for tracker, _ in self._open:
             tracker.log({f"test_{name}": value for name, value in _numbers(metrics).items()}, self._done)
 
@@ -173,10 +174,11 @@ class Trackers:
         self._depth += 1
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._depth -= 1
         while self._depth == 0 and self._open:
-            self._open.pop()[0].close(failed=kind is not None)
+            tracker = self._open.pop()[0]
+            tracker.close(failed=error is not None)
 
 
 def _numbers(row: Row) -> dict[str, float]:
@@ -184,7 +186,7 @@ def _numbers(row: Row) -> dict[str, float]:
 
 
 def track_problems(names: Sequence[str]) -> list[str]:
-    """What is wrong with names of trackers, one line each."""
+    """Return what is wrong with the names of trackers, one line each."""
     wrong = [unknown_name("tracker", name, TRACKERS) for name in names if name not in TRACKERS]
     missing = [name for name in names if name in TRACKERS and find_spec(name) is None]
     return wrong + [

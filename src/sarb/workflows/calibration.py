@@ -60,9 +60,7 @@ def _doubt(calibration: Calibration) -> list[str]:
     positives = int(calibration.counts[0].sum())
     error = calibration.figures.get("calibration_error", {})
     if positives < FEW_POSITIVES:
-        return [
-            f"only {positives} of the held-out labels are present: differences between these numbers are noise"
-        ]
+        return [f"only {positives} held-out labels are present: differences between these numbers are noise"]
     if error.get("after", 0) >= error.get("before", np.inf):
-        return ["no better than before: the probabilities were already as good as these labels can tell"]
+        return ["no better than before: as far as these labels can tell, the probabilities were already good"]
     return []

@@ -148,14 +148,14 @@ def _caution(run: Path, scored: Scored, own_data: bool) -> None:
     """Say what an uncalibrated run is worth."""
     if not scored.calibration.fitted:
         print(
-            f"sarb: {run} is not calibrated: its probabilities are taken at their word; "
-            f"'sarb calibrate {run}' mends that",
+            f"sarb: {run} is not calibrated, so its probabilities are used as they are; "
+            f"run 'sarb calibrate {run}' first to calibrate them",
             file=sys.stderr,
         )
     if scored.out_of_fold is None and own_data:
         print(
-            "sarb: conflicts come from a model that was trained on the labels it judges and so misses many; "
-            f"'sarb calibrate {run}' gives it out-of-fold scores",
+            "sarb: many conflicts will be missed, because the model was trained on the labels it judges; "
+            f"run 'sarb calibrate {run}' first to get out-of-fold scores",
             file=sys.stderr,
         )
 

@@ -31,7 +31,7 @@ def evaluate_session(
         raise SarbError(f"{source}: has no images in split '{split}'")
     if split == "train":
         print(
-            "sarb: these are images the model may have been trained on; the numbers flatter it",
+            "sarb: the model may have been trained on these images, so the numbers are too good",
             file=sys.stderr,
         )
     return replace(evaluate(model, chosen, **options), name=f"{run.resolve().name}, {split} images")

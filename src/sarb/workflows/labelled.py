@@ -32,7 +32,7 @@ def run_source(
 
 
 def run_data(run: Path, source: str | None = None, options: Mapping[str, Any] | None = None) -> Data:
-    """Load the data a run was trained on, with the same labels hidden; or another source, as it is."""
+    """Load the data a run was trained on, with the same labels hidden; or load another source unchanged."""
     source, options, record = run_source(run, source, options)
     data = load(source, **options)
     return data.hide(record["known"], record["mask_seed"]) if record.get("known", 1) < 1 else data

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from sarb.data import DATASETS
+from collections.abc import Mapping, Sequence
+
+from sarb.auto.names import Tie, Ties, tie
+from sarb.data import DATASETS, load
 from sarb.registry import BACKBONES, METHODS, NETWORKS, summary
 from sarb.rows import ROWS, Row
 from sarb.settings import RECIPES, recipe_names
+
+#: concepts of a category that are shown
+SHOWN = 8
 
 
 def listing(what: str) -> dict[str, str]:
@@ -16,6 +22,28 @@ def listing(what: str) -> dict[str, str]:
         return {name: _first_line(name) for name in recipe_names()}
     registry = {"methods": METHODS, "networks": NETWORKS, "backbones": BACKBONES, "datasets": DATASETS}[what]
     return {name: summary(target) for name, target in registry.items()}
+
+
+def concepts(source: str, options: Mapping[str, str], overrides: Mapping[str, Sequence[str]]) -> Ties:
+    """Tie the categories of a data source to the concepts of the backbone."""
+    return tie(load(source, **options).categories, overrides)
+
+
+def describe(ties: Ties) -> str:
+    """Return a line per category: its name, how it is tied and to what; then how many are."""
+    rows = [(tie.category, _how(tie), _shown(tie)) for tie in ties]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
+    lines = [f"{name:{widths[0]}}  {how:{widths[1]}}  {shown}".rstrip() for name, how, shown in rows]
+    return "\n".join([*lines, "", f"{ties.tied.sum()} of {len(ties)} categories are tied to concepts"])
+
+
+def _how(tie: Tie) -> str:
+    return f"{tie.how}: {tie.word}" if tie.concepts else tie.how
+
+
+def _shown(tie: Tie) -> str:
+    more = len(tie.names) - SHOWN
+    return ", ".join(tie.names[:SHOWN]) + (f", +{more} more" if more > 0 else "")
 
 
 def _first_line(recipe: str) -> str:

@@ -44,8 +44,8 @@ def predict_session(
     chosen = calibration.decided(raw) if own_thresholds else _ranked(scores, top_k, threshold)
     if own_thresholds and out is None:
         print(
-            "sarb: each category has a threshold of its own, the best F1 on held-out labels; "
-            "--threshold 0.5 sets one for all",
+            "sarb: each category has its own threshold (best F1 on held-out labels); "
+            "use --threshold 0.5 to set one for all",
             file=sys.stderr,
         )
     if as_json:

@@ -147,9 +147,9 @@ def test_text(found):
     assert "category (train)  present  absent   known     rate  in test" in lines
     assert "cat                     3       1  80.0 %   75.0 %        1" in lines
     assert "kite                    0       0   0.0 %      n/a        0" in lines
-    assert "- train: no known positive of kite" in lines
-    assert "- train: no known negative of dog, kite" in lines
-    assert "- test: no known positive of dog, car, kite" in lines
+    assert "- train: no known positive for kite" in lines
+    assert "- train: no known negative for dog, kite" in lines
+    assert "- test: no known positive for dog, car, kite" in lines
 
 
 def test_text_of_many_categories_fits_eighty_columns():
@@ -165,14 +165,14 @@ def test_text_of_many_categories_fits_eighty_columns():
 @pytest.mark.parametrize(
     ("train", "sentence"),
     [
-        ([], "train holds no image"),
-        ([[0, 0, 0, 0]], "train holds no known label at all"),
-        ([[1, 0, 0, 0]], "train: no known positive of dog, car, kite"),
+        ([], "train has no images"),
+        ([[0, 0, 0, 0]], "train has no known labels"),
+        ([[1, 0, 0, 0]], "train: no known positive for dog, car, kite"),
     ],
 )
 def test_little_data(train, sentence, tmp_path):
     found = stats(make(train))
-    assert f"- {sentence}" in str(found) and "- test holds no image" in str(found)
+    assert f"- {sentence}" in str(found) and "- test has no images" in str(found)
     assert found.pairs == [] and "nan" not in str(found).lower() + found.to_json().lower()
     json.loads(found.save(tmp_path / "stats.json").read_text(encoding="utf-8"))
 

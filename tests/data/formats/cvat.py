@@ -112,7 +112,7 @@ def example(root: Path) -> Example:
                 '-o unlisted=unknown (Python: unlisted="unknown"): 4 present, 0 absent, 8 unknown',
             ],
             "shapes": [
-                "4 tags (1 box, 1 polygon)",
+                "contains shapes (1 box, 1 polygon) as well as 4 tags",
                 '-o shapes=ignore (Python: shapes="ignore"): 4 present',
                 '-o shapes=present (Python: shapes="present"): 6 present',
             ],

@@ -54,7 +54,7 @@ def test_contradictions_name_both_lines():
         found.problems.raise_any()
     assert values.tolist() == [[0], [-1]]
     assert [str(finding) for finding in gathered.shown] == [
-        "a.csv, line 4: 'a.jpg': 'dog' is absent on line 3, present on line 4"
+        "a.csv, line 4: 'a.jpg': 'dog' is absent on line 3 but present on line 4"
     ]
     assert contradiction().matrix(rest=0, conflict=0)[0].tolist() == [[0], [-1]]
     assert contradiction().matrix(rest=0, conflict=1)[0].tolist() == [[1], [-1]]
@@ -63,7 +63,5 @@ def test_contradictions_name_both_lines():
 def test_a_matrix_that_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(sarb.data.parse.facts, "MOST_ENTRIES", 1)
     found = contradiction()
-    with pytest.raises(
-        DataError, match=r"2 images × 1 categories do not fit into memory.*-o categories=FILE"
-    ):
+    with pytest.raises(DataError, match=r"2 images × 1 categories do not fit in memory.*-o categories=FILE"):
         found.matrix(rest=0)

@@ -3,14 +3,8 @@ import json
 import pytest
 
 from sarb.data.check.problems import gather
-from sarb.data.parse.stream import (
-    Element,
-    checked_identity,
-    elements,
-    identity_order,
-    located_elements,
-    members,
-)
+from sarb.data.parse.element import Element
+from sarb.data.parse.stream import elements, members
 from sarb.errors import DataError
 
 NESTED = [
@@ -33,7 +27,7 @@ NESTED = [
 def test_an_array_equals_json_load_however_it_is_cut(tmp_path, chunk, ascii_only, indent):
     path = tmp_path / "a.json"
     path.write_text(json.dumps(NESTED, ensure_ascii=ascii_only, indent=indent), encoding="utf-8")
-    assert [element for key, element in elements(path, chunk=chunk) if key == ""] == NESTED
+    assert [element.value for element in elements(path, chunk=chunk)] == NESTED
 
 
 @pytest.mark.parametrize("chunk", [1, 5, 1 << 20])
@@ -42,7 +36,8 @@ def test_an_object_yields_only_the_wanted_arrays(tmp_path, chunk):
     path.write_text(
         json.dumps({"info": {"x": [1, 2]}, "a": [1, 22], "b": ["skip"], "n": 12.5, "c": [], "d": [{"e": 3}]})
     )
-    assert list(elements(path, ("a", "c", "d", "n"), chunk)) == [("a", 1), ("a", 22), ("d", {"e": 3})]
+    found = [(element.key, element.value) for element in elements(path, ("a", "c", "d", "n"), chunk)]
+    assert found == [("a", 1), ("a", 22), ("d", {"e": 3})]
 
 
 @pytest.mark.parametrize("text", ["[]", " [ ] \n", "{}", "\ufeff[]"])
@@ -104,10 +99,10 @@ def test_unreadable_files(tmp_path):
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 5, 64, 1 << 20])
-def test_places(tmp_path, chunk):
+def test_lines_and_numbers(tmp_path, chunk):
     path = tmp_path / "a.json"
     path.write_text('{"x": [[\n1]],\n"a": [1,\n\n {"b":\n 2}, 3],\r\n "b": [4\n]\n}')
-    assert list(located_elements(path, ("a", "b"), chunk)) == [
+    assert list(elements(path, ("a", "b"), chunk)) == [
         Element("a", 1, 0, 3),
         Element("a", {"b": 2}, 1, 5),
         Element("a", 3, 2, 6),
@@ -143,7 +138,7 @@ def test_a_byte_order_mark_is_noted(tmp_path):
     path = tmp_path / "a.json"
     path.write_text("[1]", encoding="utf-8-sig")
     with gather() as found:
-        assert list(elements(path)) == [("", 1)]
+        assert list(elements(path)) == [Element("", 1, 0, 1)]
     assert [(finding.level, finding.kind, finding.line) for finding in found.shown] == [("note", "bom", 1)]
 
 
@@ -151,7 +146,7 @@ def test_a_byte_order_mark_is_noted(tmp_path):
 def test_constants_pairs_and_repeated_inner_keys(tmp_path, chunk):
     path = tmp_path / "a.json"
     path.write_text('[NaN, -Infinity, 1e999, "\\ud83d\\ude00", "\\\\ud800", {"a": 1, "a": 2}]')
-    values = [value for _, value in elements(path, chunk=chunk)]
+    values = [element.value for element in elements(path, chunk=chunk)]
     assert repr(values) == "[nan, -inf, inf, '\U0001f600', '\\\\ud800', {'a': 2}]"
 
 
@@ -165,27 +160,3 @@ def test_members_of_an_array_or_nothing(tmp_path):
         path.write_text(text)
         with pytest.raises(DataError, match=message):
             list(members(path))
-
-
-def test_fields_of_an_element():
-    element = Element(
-        "images", {"id": 7, "name": "x", "ids": [1, "b"], "zero": "\0", "half": 1.0, "yes": True}, 3, 9
-    )
-    assert element.place == "images[3]"
-    assert (element.identity("id"), element.text("name"), element.identities("ids")) == (7, "x", [1, "b"])
-    for read, name, message in (
-        (element.identity, "half", "half is 1.0; expected a whole number or a text"),
-        (element.identity, "yes", "yes is True; expected"),
-        (element.identity, "none", "has no 'none'"),
-        (element.identity, "ids", r"ids is \[1, 'b'\]; expected"),
-        (element.identities, "id", "id is 7; expected a list of ids"),
-        (element.text, "id", "id is 7; expected a text"),
-        (element.text, "zero", "expected a text"),
-        (element._replace(value=[1]).text, "id", r"is not an object: \[1\]"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            read(name)
-    for value in (None, "", float("nan"), [1], {}):
-        with pytest.raises(ValueError, match="expected a whole number or a text"):
-            checked_identity("id", value)
-    assert sorted(["10", 9, "9", 10, -1], key=identity_order) == [-1, 9, 10, "10", "9"]

@@ -53,7 +53,7 @@ def test_utf16_is_recognised(write):
         read_text(write(b"\xff\xfea"), "utf-16")
     with pytest.raises(DataError, match=r"a\.txt, line 1: not utf-16 text"):
         list(csv_rows(write(b"\xff\xfea"), charset="utf-16"))
-    with pytest.raises(ConfigError, match="no character set 'utf-88'"):
+    with pytest.raises(ConfigError, match="unknown character set 'utf-88'"):
         survey(path, "utf-88")
 
 

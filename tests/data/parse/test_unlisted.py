@@ -18,7 +18,7 @@ def test_both_readings_with_counts():
     with pytest.raises(DataError) as error:
         problems.raise_any()
     assert str(error.value) == (
-        "a.csv: say what it means that a category is not listed for an image, it can be read as\n"
+        "a.csv: declare what it means if a category is not listed for an image:\n"
         '  -o unlisted=absent (Python: unlisted="absent"): 3 present, 4 absent, 5 unknown\n'
         '  -o unlisted=unknown (Python: unlisted="unknown"): 3 present, 0 absent, 9 unknown'
     )

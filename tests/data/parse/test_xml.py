@@ -47,10 +47,10 @@ def test_the_declared_encoding_is_used(tmp_path, charset):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a.xml, line 1, column 1: not valid XML, no element found"),
-        ("<a>\n<b></a>", "a.xml, line 2, column 6: not valid XML, mismatched tag"),
-        ("<a>\n&b;</a>", "a.xml, line 2, column 1: not valid XML, undefined entity"),
-        ("<a/>\n<b/>", "a.xml, line 2, column 1: not valid XML, junk after document element"),
+        ("", "a.xml, line 1, column 1: not valid XML: no element found"),
+        ("<a>\n<b></a>", "a.xml, line 2, column 6: not valid XML: mismatched tag"),
+        ("<a>\n&b;</a>", "a.xml, line 2, column 1: not valid XML: undefined entity"),
+        ("<a/>\n<b/>", "a.xml, line 2, column 1: not valid XML: junk after document element"),
         (
             "\n<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>",
             "a.xml, line 2: a document type declaration is not allowed",
@@ -58,7 +58,7 @@ def test_the_declared_encoding_is_used(tmp_path, charset):
         ("<a>\n" * 101, "a.xml, line 101: nested too deeply"),
         (
             "<?xml version='1.0' encoding='shift_jis'?><a/>",
-            "a.xml, line 1: not valid XML, its encoding cannot be used",
+            "a.xml, line 1: not valid XML: its encoding is not supported",
         ),
         ("<?xml version='1.0' encoding='nonsense'?><a/>", "a.xml, line 1.*: not valid XML"),
     ],

@@ -91,7 +91,7 @@ def test_renamed_folder_moved_images_and_one_table(home, tmp_path):
     shutil.copy(tmp_path / "xrays" / "train.csv", table)
     with pytest.raises(DataError, match=r"3 of 3 image files are missing .*-o root=DIR"):
         load(f"chexpert:{table}")
-    with pytest.warns(DataWarning, match="a patient can be in training and test"):
+    with pytest.warns(DataWarning, match="a patient may be in training and test"):
         data = load(f"chexpert:{table}", root=str(tmp_path / "xrays"), test=0)
     assert len(data.train) == 3
 
@@ -107,7 +107,7 @@ def test_parent_folder_is_given(home, tmp_path):
         (
             "Edema",
             "Oedema",
-            ["no column 'Edema'. Did you mean 'Oedema'?", "column 'Oedema'", "none of the 14"],
+            ["no column 'Edema'. Did you mean 'Oedema'?", "column 'Oedema'", "not one of the 14"],
         ),
         ("Support Devices", "Edema", ["column 'Edema' occurs twice", "no column 'Support Devices'"]),
         ("Path,", "path,", ["no column 'Path'", "Did you mean 'path'?"]),
@@ -140,7 +140,7 @@ def test_all_bad_cells_and_rows_at_once(home):
         data = load_chexpert(home)
     errors = {(finding.line, finding.column, finding.value) for finding in findings.of("error")}
     assert errors == {(3, "Cardiomegaly", "-2"), (3, "Edema", "maybe"), (4, None, None)}
-    assert "17 fields, the header has 19" in next(f.message for f in findings.of("error") if f.line == 4)
+    assert "17 fields, but the header has 19" in next(f.message for f in findings.of("error") if f.line == 4)
     assert column(data, "Cardiomegaly") == [0, 0]
 
 
@@ -148,7 +148,8 @@ def test_patients_in_two_splits(home):
     shared = VALID.replace("patient64541", "patient00002")
     (home / "valid.csv").write_text(shared)
     with pytest.warns(
-        DataWarning, match=r"valid.csv, line 2: 1 patients .* such as patient00002 \(line 3 there\)"
+        DataWarning,
+        match=r"valid.csv, line 2: 1 patient also in .* for example patient00002 \(there on line 3\)",
     ):
         load_chexpert(home)
     (home / "valid.csv").write_text(TRAIN)
@@ -178,8 +179,8 @@ def test_sizes_are_checked_in_a_folder_of_the_official_name(home, tmp_path):
 
 def test_no_table_or_no_row(home):
     (home / "train.csv").write_text(HEADER)
-    with pytest.raises(DataError, match=r"train.csv: a header, but no row"):
+    with pytest.raises(DataError, match=r"train.csv: has a header but no rows"):
         load_chexpert(home)
     (home / "train.csv").unlink()
-    with pytest.raises(DataError, match=r"no train.csv in it; to read only .*valid.csv, give that file"):
+    with pytest.raises(DataError, match=r"contains no train.csv; to read only .*valid.csv, pass that file"):
         load_chexpert(home)

@@ -83,9 +83,8 @@ def test_splits_with_different_categories(folder):
             "test/metadata.csv": "file_name,cat,dgo\na.png,yes,no\n",
         }
     )
-    expected = (
-        r"test/metadata\.csv: other categories than .*train/metadata\.csv; it alone has 'dgo'; it lacks 'dog'"
-    )
+    files = r"test/metadata\.csv: has different categories than .*train/metadata\.csv"
+    expected = rf"{files}; only here: 'dgo'; missing here: 'dog'"
     with pytest.raises(DataError, match=expected):
         load_folder(place)
 
@@ -102,7 +101,7 @@ def test_faults_name_their_own_file(folder):
     text = str(error.value)
     assert "train/metadata.csv: 3 problems" in text
     assert "line 3, column 'cat': value 'maybe'" in text
-    assert f"{place}/test/metadata.csv, line 2: column split says train, but the folder is test" in text
+    assert f"{place}/test/metadata.csv, line 2: the split column says train, but the folder is test" in text
     assert f"{place}/test/metadata.csv, line 3, column 'file_name': file_name 'a.png' occurs twice" in text
     with gather() as findings:
         assert len(load_folder(place).test) == 1
@@ -111,7 +110,9 @@ def test_faults_name_their_own_file(folder):
 
 def test_numbers_need_an_encoding(folder):
     place = folder({"metadata.jsonl": '{"file_name": "a.png", "cat": 1}\n'})
-    with pytest.raises(DataError, match=r"metadata\.jsonl: say what its codes mean(.|\n)*-o encoding=binary"):
+    with pytest.raises(
+        DataError, match=r"metadata\.jsonl: declare what the label codes mean(.|\n)*-o encoding=binary"
+    ):
         load_folder(place)
     assert load_folder(place, encoding="binary").train.labels.values.tolist() == [[1]]
 
@@ -121,22 +122,22 @@ def test_numbers_need_an_encoding(folder):
     [
         (
             ["metadata.csv", "metadata.jsonl"],
-            r"holds metadata\.csv and metadata\.jsonl; give the file to read",
+            r"contains metadata\.csv and metadata\.jsonl; pass the file to read",
         ),
         (
             ["train/metadata.csv", "train/metadata.parquet"],
-            r"train: holds metadata\.csv and metadata\.parquet",
+            r"train: contains metadata\.csv and metadata\.parquet",
         ),
         (
             ["metadata.csv", "train/metadata.csv"],
-            r"holds metadata\.csv and train/metadata\.csv; give the file",
+            r"contains metadata\.csv and train/metadata\.csv; pass the file",
         ),
         (
             ["train/metadata.csv", "val/metadata.csv", "dev/metadata.csv"],
-            r"dev/ and val/ are both the valid split",
+            r"dev/ and val/ both look like the valid split",
         ),
-        (["test/metadata.csv"], r"there is no metadata\.csv, .* in it or in its folder train"),
-        (["data.csv"], r"there is no metadata\.csv"),
+        (["test/metadata.csv"], r"contains none of metadata\.csv, .*, and neither does its folder train"),
+        (["data.csv"], r"contains none of metadata\.csv"),
     ],
 )
 def test_which_file(folder, files, message):
@@ -147,10 +148,10 @@ def test_which_file(folder, files, message):
 
 def test_a_split_without_metadata_is_said(folder):
     place = folder({"train/metadata.csv": "file_name,cat\na.png,yes\n", "test/a.png": ""})
-    with pytest.warns(DataWarning, match="folder test has no metadata file, its images are not read"):
+    with pytest.warns(DataWarning, match="folder test has no metadata file, so its images are not read"):
         load_folder(place)
 
 
 def test_root_cannot_apply_to_split_folders(folder):
-    with pytest.raises(DataError, match="option root cannot apply"):
+    with pytest.raises(DataError, match="option root does not apply"):
         load_folder(folder({"train/metadata.csv": "file_name,cat\na.png,yes\n"}), root="x")

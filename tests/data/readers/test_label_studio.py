@@ -43,17 +43,17 @@ def test_what_is_noted(tmp_path):
     with gather() as found:
         sarb.load(whole.source, **whole.options)
     assert [finding.message for finding in found.of("note")] == [
-        "1 predictions are ignored: they are not knowledge"
+        "1 prediction ignored: predictions come from a model"
     ]
 
 
 def test_annotators_any_and_all(tmp_path):
     both = task(1, "a.jpg", choice("cat", "dog"), choice("cat", "ant"), annotation(3, cancelled=True))
     path = write(tmp_path, [both, task(2, "b.jpg", choice("dog"), choice("dog"))])
-    with pytest.raises(DataError, match=r"several people annotated 1 of the tasks and differ") as error:
+    with pytest.raises(DataError, match=r"annotators disagree on 1 task;") as error:
         sarb.load(path, **OPTIONS)
     assert '-o annotators=any (Python: annotators="any"): 4 present' in str(error.value)
-    assert '-o annotators=all (Python: annotators="all"): 2 present, 2 unknown where they differ' in str(
+    assert '-o annotators=all (Python: annotators="all"): 2 present, 2 unknown where they disagree' in str(
         error.value
     )
     assert labels(sarb.load(path, annotators="any", **OPTIONS)) == {"a.jpg": [1, 1, 1], "b.jpg": [-1, -1, 1]}
@@ -84,10 +84,10 @@ def test_the_leaf_of_a_nested_choice(tmp_path):
 def test_controls_can_be_joined_unless_they_share_a_choice(tmp_path):
     two = annotation(1, result("wild", ["cat"]), result("my pet", ["dog"]))
     path = write(tmp_path, [task(1, "a.jpg", two)])
-    with pytest.raises(DataError, match="answers 2 Choices") as error:
+    with pytest.raises(DataError, match="contains answers to 2 Choices") as error:
         sarb.load(path, **OPTIONS)
-    assert '-o control=wild (Python: control="wild"): 1 choices' in str(error.value)
-    assert "-o 'control=my pet' (Python: control=\"my pet\"): 1 choices" in str(error.value)
+    assert '-o control=wild (Python: control="wild"): 1 choice' in str(error.value)
+    assert "-o control='my pet' (Python: control=\"my pet\"): 1 choice" in str(error.value)
     assert sarb.load(path, control="my pet", **OPTIONS).categories == ("dog",)
     assert sarb.load(path, control="wild,my pet", **OPTIONS).categories == ("cat", "dog")
     with pytest.raises(
@@ -95,16 +95,14 @@ def test_controls_can_be_joined_unless_they_share_a_choice(tmp_path):
     ):
         sarb.load(path, control="wid", **OPTIONS)
     path = write(tmp_path, [task(1, "a.jpg", annotation(1, result("wild", ["yes"]), result("pet", ["yes"])))])
-    with pytest.raises(DataError, match=r"line 2: 'yes' is a choice of 'wild' and of 'pet'"):
+    with pytest.raises(DataError, match=r"line 2: 'yes' is a choice in both 'wild' and 'pet'"):
         sarb.load(path, control="wild,pet", **OPTIONS)
 
 
 def test_other_results_are_no_choices(tmp_path):
     rectangle = {"type": "rectanglelabels", "from_name": "r", "value": {"x": 1, "rectanglelabels": ["cat"]}}
     path = write(tmp_path, [task(1, "a.jpg", annotation(1, rectangle))])
-    with pytest.raises(
-        DataError, match=r"nothing was chosen in any task, the results are rectanglelabels \(1\)"
-    ):
+    with pytest.raises(DataError, match=r"no task has a choice; the results are rectanglelabels \(1\)"):
         sarb.load(path, **OPTIONS)
 
 
@@ -148,7 +146,7 @@ def test_two_images_with_one_file_name(tmp_path):
     urls = ["https://example.com/x/a.jpg", "https://example.com/y/a.jpg"]
     path = write(tmp_path, [task(number, url, choice("cat")) for number, url in enumerate(urls)])
     with pytest.raises(
-        DataError, match=r"line 3: '.*/x/a.jpg' on line 2 and '.*/y/a.jpg' would both be the file 'a.jpg'"
+        DataError, match=r"line 3: '.*/x/a.jpg' on line 2 and '.*/y/a.jpg' would be the same file 'a.jpg'"
     ):
         sarb.load(path, **OPTIONS)
 
@@ -168,7 +166,7 @@ def test_the_key_of_the_image(tmp_path):
     item["data"]["thumbnail"] = "c.jpg"
     path = write(tmp_path, [item])
     with pytest.raises(
-        DataError, match=r"line 2: .*'photo', 'thumbnail'; say which is the image: -o image_key=NAME"
+        DataError, match=r"line 2: .*'photo', 'thumbnail'; choose the image with -o image_key=NAME"
     ):
         sarb.load(path, **OPTIONS)
     assert list(labels(sarb.load(path, image_key="thumbnail", **OPTIONS))) == ["c.jpg"]
@@ -194,7 +192,7 @@ def broken(change):
         (lambda item: item["data"].update(image=None), "'image' of a task's data is None; expected text"),
         (
             lambda item: item["data"].update(image="data:image/png;base64,AAAA"),
-            "the image itself is in the file",
+            "the image is embedded",
         ),
         (lambda item: item.update(annotations={}), r"'annotations' of a task is {}; expected a list"),
         (lambda item: item.update(annotations=[1]), "an annotation is 1; expected an object"),
@@ -210,10 +208,13 @@ def broken(change):
             "'value' of .* is 'cat'; expected an",
         ),
         (lambda item: item["annotations"][0]["result"][0]["value"].update(choices="cat"), "expected a list"),
-        (lambda item: item["annotations"][0]["result"][0]["value"].update(choices=[1]), "'choices' holds 1"),
+        (
+            lambda item: item["annotations"][0]["result"][0]["value"].update(choices=[1]),
+            "'choices' contains 1",
+        ),
         (
             lambda item: item["annotations"][0]["result"][0]["value"].update(choices=[[]]),
-            r"'choices' holds \[\]",
+            r"'choices' contains \[\]",
         ),
     ],
 )
@@ -243,15 +244,15 @@ def test_lines_of_an_indented_export(tmp_path):
         (
             "export.csv",
             "id,image,choice\n1,a.jpg,cat\n",
-            "expected the exported .json file; export it again .* as JSON",
+            "expected an exported .json file; export it again .* as JSON",
         ),
         (
             "export.json",
             '[{"id": 1, "image": "a.jpg", "choice": "cat"}]',
-            "line 1: .*JSON-MIN: export it again",
+            "line 1: .*JSON-MIN, export it again",
         ),
-        ("export.json", "[]", "there is no task in it"),
-        ("export.json", '{"id": 1, "data": {}}', "there is no task in it"),
+        ("export.json", "[]", "contains no task"),
+        ("export.json", '{"id": 1, "data": {}}', "contains no task"),
         (
             "export.json",
             '[{"data": {"image": "a.jpg"},\n "annotations": [',

@@ -5,11 +5,12 @@ import pytest
 
 from sarb.data import load
 from sarb.data.check.problems import DataWarning, gather
-from sarb.data.readers.nus_wide import load_nus_wide, read_column
+from sarb.data.readers.nus_wide import load_nus_wide
+from sarb.data.readers.nus_wide_column import read_column
 from sarb.errors import ConfigError, DataError
 from tests.data.formats import write_example
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*(the official set has|made unknown)")
+pytestmark = pytest.mark.filterwarnings("ignore:.*(the official set has|read as unknown)")
 ALL = [[1, -1, 1], [-1, 1, 1], [-1, 0, -1], [-1, 1, -1], [1, 1, -1]]
 
 
@@ -30,7 +31,7 @@ def test_damaged_line(home):
         load(f"nus_wide:{home}")
     assert f"{labels(home, 'lake')}, line 3: value '-1130179'; expected 1 or 0" in str(error.value)
     assert '-o damaged=unknown (Python: damaged="unknown")' in str(error.value)
-    with pytest.warns(DataWarning, match=r"Labels_lake_Train.txt, line 3: value '-1130179'.*made unknown"):
+    with pytest.warns(DataWarning, match=r"Labels_lake_Train.txt, line 3: value '-1130179'.*read as unknown"):
         data = load_nus_wide(home, damaged="unknown")
     assert data.train.labels.values.tolist() == ALL[:3]
     assert (data.notes["damaged_entries"], data.notes["test_split"]) == (1, "TestImagelist.txt")
@@ -55,8 +56,11 @@ def test_lengths(home):
         data = load_nus_wide(home, damaged="unknown")
     lists = home / "ImageList"
     assert [(finding.file, finding.message) for finding in findings.of("error")] == [
-        (str(labels(home, "sky")), f"2 lines, but 3 images in {lists / 'TrainImagelist.txt'}"),
-        (str(labels(home, "airport", "Test")), f"3 lines, but 2 images in {lists / 'TestImagelist.txt'}"),
+        (str(labels(home, "sky")), f"has 2 lines, but {lists / 'TrainImagelist.txt'} has 3 images"),
+        (
+            str(labels(home, "airport", "Test")),
+            f"has 3 lines, but {lists / 'TestImagelist.txt'} has 2 images",
+        ),
     ]
     assert data.train.labels.values[:, 2].tolist() == [0, 0, 0]
 
@@ -86,7 +90,7 @@ def test_all_labels_with_and_without_lists(home):
         ("no-split", 5),
     ]
     (home / "ImageList" / "TestImagelist.txt").unlink()
-    with pytest.warns(DataWarning, match="the official test images are not known"):
+    with pytest.warns(DataWarning, match="the official test split is not known"):
         data = load_nus_wide(home, damaged="unknown")
     assert (data.train.labels.values.tolist(), len(data.test)) == (ALL, 0)
     assert data.notes["labels"] == "AllLabels"
@@ -98,13 +102,13 @@ def test_one_list_needs_an_order(home):
         (home / "ImageList" / f"{split}Imagelist.txt").unlink()
     with pytest.raises(DataError) as error:
         load(f"nus_wide:{home}", damaged="unknown")
-    assert '-o order=train_first (Python: order="train_first"): its first 3 images' in str(error.value)
+    assert '-o order=train_first (Python: order="train_first"): the first 3 images' in str(error.value)
     data = load(f"nus_wide:{home}", damaged="unknown", order="train_first")
     assert (data.train.labels.values.tolist(), data.test.labels.values.tolist()) == (ALL[:3], ALL[3:])
     assert data.test.line(0) == 4
     (home / "ImageList" / "Imagelist.txt").write_text("actor\\0001_2124494179.jpg\n")
     with pytest.raises(
-        DataError, match=r"Imagelist.txt: 1 images, but 3 lines of labels for train and 2 for test"
+        DataError, match=r"Imagelist.txt: has 1 image, but the labels have 3 lines for train and 2 for test"
     ):
         load_nus_wide(home, order="train_first")
     (home / "ImageList" / "Imagelist.txt").unlink()
@@ -162,7 +166,7 @@ def test_an_image_in_both_lists_and_a_missing_file(home):
 
 def test_two_copies_of_a_file(home):
     shutil.copy(labels(home, "sky"), home / "Labels_sky_Train.txt")
-    with pytest.raises(DataError, match=r"Labels_sky_Train.txt: there is also .*; keep one of them"):
+    with pytest.raises(DataError, match=r"Labels_sky_Train.txt: there is also .*; keep only one of them"):
         load_nus_wide(home)
 
 
@@ -173,7 +177,7 @@ def test_official_sizes(home):
     lists = home / "ImageList"
     assert any(f"{lists / 'TrainImagelist.txt'}: NUS-WIDE train has 3 images" in text for text in texts)
     assert any(f"{lists / 'TestImagelist.txt'}: NUS-WIDE test has 2 images" in text for text in texts)
-    assert any("Concepts81.txt: 3 concepts, the official set has 81" in text for text in texts)
+    assert any("Concepts81.txt: 3 concepts, but the official set has 81" in text for text in texts)
 
 
 def test_not_a_copy_of_the_set(home, tmp_path):
@@ -181,7 +185,7 @@ def test_not_a_copy_of_the_set(home, tmp_path):
         load_nus_wide(home / "ImageList" / "Imagelist.txt")
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(DataError, match="no label file in it"):
+    with pytest.raises(DataError, match="contains no label files"):
         load_nus_wide(empty)
 
 

@@ -15,9 +15,7 @@ NAME = "train-annotations-human-imagelabels.csv"
 
 @pytest.fixture
 def labels(tmp_path):
-    """Return a function that writes rows to a V4 label file for training, with classes Cat, Dog and pictures
-    a1, b2.
-    """
+    """Return a function that writes a V4 training label file, with classes Cat, Dog and images a1, b2."""
     (tmp_path / "class-descriptions.csv").write_text("/m/01yrx,Cat\n/m/0bt9lr,Dog\n")
     for number, name in enumerate(("a1", "b2")):
         write_image(tmp_path / "train" / f"{name}.jpg", number, (8, 8))
@@ -50,12 +48,12 @@ def test_classes_without_header_and_in_folders(labels):
         ("a1,verificaton,/m/0bt9lr,1", ["line 3", "'Source'", "Did you mean 'verification'?"]),
         ("a1,xclick,/m/0bt9lr,1", ["line 3", "'Source'", "'xclick'", "machine"]),
         ("a1,verification,/m/0bt9l,1", ["line 3", "'LabelName'", "'/m/0bt9l'", "Did you mean '/m/0bt9lr'?"]),
-        ("a1,verification,/m/0bt9lr", ["line 3", "3 fields, the header has 4"]),
-        (",verification,/m/0bt9lr,1", ["line 3", "'ImageID'", "cannot be the name"]),
+        ("a1,verification,/m/0bt9lr", ["line 3", "3 fields, but the header has 4"]),
+        (",verification,/m/0bt9lr,1", ["line 3", "'ImageID'", "cannot be an image name"]),
         ("../a1,verification,/m/0bt9lr,1", ["line 3", "'ImageID'", "'../a1'"]),
         (
             "a1,verification,/m/01yrx,0",
-            ["'Cat' is present on line 2, absent on line 3", "-o conflict=unknown"],
+            ["'Cat' is present on line 2 but absent on line 3", "-o conflict=unknown"],
         ),
     ],
 )
@@ -85,7 +83,7 @@ def test_machine_rows_are_not_knowledge(labels):
     data = load_open_images(root)
     assert (data.train.labels.paths, data.categories) == (("a1.jpg",), ("Cat",))
     assert data.notes["machine_rows"] == 2
-    with pytest.raises(DataError, match=r"nothing is known: all 2 rows have Source=machine"):
+    with pytest.raises(DataError, match=r"no verified labels: all 2 rows have Source=machine"):
         load_open_images(labels("a1,machine,/m/01yrx,1\nb2,machine,/m/01yrx,0.1\n"))
 
 
@@ -99,7 +97,7 @@ def test_categories_by_name_or_id(labels):
     assert (data.train.labels.paths, data.notes["other_category_rows"]) == (("a1.jpg",), 2)
     with pytest.raises(DataError, match=r"'Catt' is not in the class descriptions. Did you mean 'Cat'\?"):
         load_open_images(root, categories="Catt")
-    with pytest.raises(DataError, match="named twice"):
+    with pytest.raises(DataError, match="listed twice"):
         load_open_images(root, categories="Cat,/m/01yrx")
 
 
@@ -136,7 +134,9 @@ def test_class_descriptions_are_chosen_plainly(labels):
     assert load(f"open_images:{root}", descriptions="oidv6-class-descriptions.csv").categories == ("Feline",)
     for path in root.glob("*class-descriptions*"):
         path.unlink()
-    with pytest.raises(DataError, match=r"no class-descriptions.csv; name it with -o descriptions=FILE"):
+    with pytest.raises(
+        DataError, match=r"no class-descriptions.csv; choose the file with -o descriptions=FILE"
+    ):
         load_open_images(root)
 
 
@@ -160,7 +160,7 @@ def test_images_that_were_not_downloaded(labels):
         load(f"open_images:{root}")
     assert "1 of 3 images are not in" in str(error.value)
     assert '-o missing=skip (Python: missing="skip")' in str(error.value)
-    with pytest.warns(DataWarning, match="1 of 1 images are not in .*none is left"):
+    with pytest.warns(DataWarning, match="1 of 1 images are not in .*none are left"):
         data = load(f"open_images:{root}", missing="skip", test=0.5)
     assert sorted((*data.train.labels.paths, *data.test.labels.paths)) == ["a1.jpg", "b2.jpg"]
     assert data.notes["missing_images"] == {"train": 1, "valid": 1}
@@ -194,7 +194,7 @@ def test_an_image_in_two_splits(labels):
         ("ImageID,Source,LabelName\n", "no column 'Confidence'"),
         ("ImageID,Source,Labelname,Confidence\n", "Did you mean 'Labelname'?"),
         ("ImageID;Source;LabelName;Confidence\n", "no column 'ImageID'"),
-        ("ImageID,Source,LabelName,Confidence,XMin,XMax\n", "boxes, not labels"),
+        ("ImageID,Source,LabelName,Confidence,XMin,XMax\n", "boxes, not image labels"),
         ("", "no column 'ImageID'"),
     ],
 )

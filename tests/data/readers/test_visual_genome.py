@@ -44,9 +44,7 @@ def test_another_seed_draws_other_test_images(tmp_path):
 
 
 def write_objects(root, *images):
-    """Write images 1, 2, … with these names, one entry per line; None leaves the image out of
-    objects.json.
-    """
+    """Write images 1, 2, … with these names, one entry per line; None: no entry in objects.json."""
     for number in range(1, len(images) + 1):
         write_image(root / "VG_100K" / f"{number}.jpg", number, (8, 8))
     data = [
@@ -110,7 +108,7 @@ def test_an_unused_file_of_aliases_is_said_with_both_options(tmp_path):
         assert load(source, categories=2, test=1).categories == ("cat", "dog")
     (warning,) = (finding for finding in found.of("warning") if finding.kind == "aliases")
     assert warning.file == str(tmp_path / "object_alias.txt")
-    assert warning.message.startswith("is not used; with it 1 of the 2 categories would be others.")
+    assert warning.message.startswith("is not used; it would change 1 of the 2 categories.")
     assert '\n  -o aliases=object_alias.txt (Python: aliases="object_alias.txt"): ' in warning.message
     assert '\n  -o aliases=none (Python: aliases="none"): ' in warning.message
     for answer in ("object_alias.txt", "none", None):
@@ -141,11 +139,13 @@ def test_impossible_numbers(tmp_path):
     write_visual_genome(tmp_path, images=9, categories=12)
     source = f"vg:{tmp_path}"
     with pytest.raises(
-        DataError, match=r"objects\.json: only 12 categories in it; add -o categories=12 or fewer"
+        DataError, match=r"objects\.json: has only 12 categories; add -o categories=12 or fewer"
     ):
         load(source, test=3)
     for test in (10_000, 9, 0, -1):
-        with pytest.raises(DataError, match=rf"image_data\.json: has 9 images, cannot take {test} of them"):
+        with pytest.raises(
+            DataError, match=rf"image_data\.json: has 9 images, so {test} test images are not possible"
+        ):
             load(source, categories=5, test=test)
     with pytest.raises(ConfigError, match="categories must be at least 1"):
         load(source, categories=0)
@@ -196,7 +196,7 @@ def test_faults_of_objects_are_found_at_once_and_the_rest_is_read(tmp_path):
     assert found == [
         (3, "[2]: image id 7 is not in image_data.json"),
         (4, "[3] has no 'image_id'"),
-        (5, "[4] image_id is [1]; expected a whole number or a text"),
+        (5, "[4] image_id is [1]; expected an integer or a string"),
         (6, "[5] objects is {'names': ['x']}; expected a list"),
         (7, "[6] objects[1] has no list of names: {'names': 'cat'}"),
         (8, "[7] objects[0] has no list of names: 5"),
@@ -215,7 +215,10 @@ def test_two_entries_of_an_image_are_joined_with_a_warning(tmp_path):
     with gather() as found:
         data = load(f"vg:{tmp_path}", categories=2, test=1)
     warning = next(finding for finding in found.of("warning") if finding.kind == "duplicate-row")
-    assert (warning.line, warning.message) == (2, "[1]: image id 1 has an entry on line 1 too; both are read")
+    assert (warning.line, warning.message) == (
+        2,
+        "[1]: image id 1 also has an entry on line 1; both are read",
+    )
     assert everything(data) == {"1.jpg": [1, 1], "2.jpg": [0, 0]}
 
 
@@ -228,8 +231,8 @@ def test_faults_of_the_list_of_images(tmp_path):
     data, found = errors(tmp_path, categories=1, test=0)
     assert found[:3] == [
         (2, "[1] has no 'image_id'"),
-        (3, "[2] url is 5; expected a text"),
-        (4, "[3] repeats image_id 1 of line 1"),
+        (3, "[2] url is 5; expected a string"),
+        (4, "[3] repeats image_id 1 from line 1"),
     ]
     assert everything(data) == {"1.jpg": [1]}
     (tmp_path / "image_data.json").write_text("[{]")
@@ -238,7 +241,7 @@ def test_faults_of_the_list_of_images(tmp_path):
     for name, text in (("image_data", "{}"), ("image_data", "[]"), ("objects", "[]")):
         write_objects(tmp_path, ["cat"], ["dog"])
         (tmp_path / f"{name}.json").write_text(text)
-        with pytest.raises(DataError, match=rf"{name}\.json: no image in it"):
+        with pytest.raises(DataError, match=rf"{name}\.json: contains no image"):
             load(f"vg:{tmp_path}")
 
 

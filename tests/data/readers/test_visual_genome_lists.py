@@ -78,9 +78,10 @@ def test_the_first_200_categories_of_500(published):
         f"{published}/vg_category_500_labels_index.json, line 1: 3 labels have numbers from 200 to 499."
         in text
     )
-    assert "\n  -o categories=500 (Python: categories=500): all of them" in text
+    assert "\n  -o categories=500 (Python: categories=500): keep all categories" in text
     assert (
-        '\n  -o beyond=drop (Python: beyond="drop"): the first 200 categories, without these labels' in text
+        '\n  -o beyond=drop (Python: beyond="drop"): keep the first 200 categories and drop these labels'
+        in text
     )
     dropped = load(f"vg:{published}", beyond="drop")
     assert [
@@ -97,9 +98,9 @@ def test_options_that_belong_together(published):
     with pytest.raises(ConfigError) as error:
         load(f"vg:{published}", train_list="train.txt")
     assert error.value.problems == [
-        f"published lists need option {name} too" for name in ("test_list", "label_file")
+        f"published lists also need option {name}" for name in ("test_list", "label_file")
     ]
-    with pytest.raises(ConfigError, match="option names needs published lists: give option train_list"):
+    with pytest.raises(ConfigError, match="option names needs published lists: add option train_list"):
         load(f"vg:{published}", names="names.txt")
     (published / "names.txt").write_text("cat\ntree\ncat\n")
     with pytest.raises(DataError, match=r"names\.txt, line 3: category 'cat' occurs twice, on lines 1 and 3"):
@@ -131,9 +132,9 @@ def test_all_faults_at_once_and_the_rest_is_read(published):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1]", "line 1, column 1: not valid JSON, expected a JSON object, not an array"),
+        ("[1]", "line 1, column 1: not valid JSON: expected a JSON object, not an array"),
         ('{"a":\n}', "line 2, column 1"),
-        ('{"1.jpg": [0],\n"1.jpg": [1]}', "line 2, column 8: not valid JSON, key '1.jpg' occurs twice"),
+        ('{"1.jpg": [0],\n"1.jpg": [1]}', "line 2, column 8: not valid JSON: key '1.jpg' occurs twice"),
         ("", "line 1, column 1"),
     ],
 )
@@ -146,5 +147,5 @@ def test_bad_label_files(published, text, message):
 def test_an_empty_list(published):
     (published / "test.txt").write_text("\n")
     (published / "labels.json").write_text(json.dumps({"1.jpg": [0], "3.jpg": []}))
-    with pytest.raises(DataError, match=r"test\.txt: names no image"):
+    with pytest.raises(DataError, match=r"test\.txt: contains no image"):
         load(f"vg:{published}", **LISTS)

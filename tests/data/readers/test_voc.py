@@ -68,10 +68,10 @@ def test_other_years_and_lists(tmp_path):
     write_voc(tmp_path)
     home, source = tmp_path / "VOCdevkit" / "VOC2007", f"voc:{tmp_path}"
     assert len(load(source, train="test", test="trainval").train) == 3
-    with pytest.raises(DataError, match=r"val\.txt: no such list\. Lists there: test, trainval"):
+    with pytest.raises(DataError, match=r"val\.txt: no such list\. Lists in this folder: test, trainval"):
         load(source, test="val")
     home.rename(home.with_name("VOC2012"))
-    with pytest.raises(DataError, match=r"There is VOC2012: add -o year=2012"):
+    with pytest.raises(DataError, match=r"Found VOC2012; add -o year=2012"):
         load(source)
     assert len(load(source, year=2012).train) == 6
     with pytest.raises(ConfigError, match="Did you mean 'absent'"):
@@ -117,12 +117,12 @@ def test_objects_of_an_annotation(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<annotation>\n<object></annotation>", "line 2, column 11: not valid XML, mismatched tag"),
-        ("", "not valid XML, no element found"),
+        ("<annotation>\n<object></annotation>", "line 2, column 11: not valid XML: mismatched tag"),
+        ("", "not valid XML: no element found"),
         ("<html><object/></html>", r"line 1: starts with <html>, expected <annotation>"),
         (
             '<?xml version="1.0" encoding="klingon"?><annotation/>',
-            r"a\.xml, line 1: not valid XML, its encoding .*klingon",
+            r"a\.xml, line 1: not valid XML: its encoding .*klingon",
         ),
         ('<?xml version="1.0" encoding="cp932"?><annotation/>', r"a\.xml, line 1: not valid XML"),
         (
@@ -186,13 +186,13 @@ def test_class_list_faults(tmp_path):
             "cat_trainval.txt",
             None,
             "missing-file",
-            "no such list, and no folder Annotations beside ImageSets",
+            "no such list, and there is no folder Annotations next to ImageSets",
         ),
         ("dog_trainval.txt", 1, "bad-value", "value '2'; expected 1, -1 or 0"),
         ("dog_trainval.txt", 2, "unknown-image", "image '000099' is not in trainval.txt"),
         ("dog_trainval.txt", 4, "duplicate-row", "image '000002' occurs twice, on lines 3 and 4"),
-        ("dog_trainval.txt", 5, "bad-row", "1 fields, expected 2: '000003'"),
-        ("dog_trainval.txt", None, "bad-length", "1 images, trainval.txt has 6"),
+        ("dog_trainval.txt", 5, "bad-row", "1 field, expected 2: '000003'"),
+        ("dog_trainval.txt", None, "bad-length", "has 1 image, but trainval.txt has 6"),
     ]
     assert data.train.labels.values[:3, CATEGORIES.index("dog")].tolist() == [0, 1, 0]
     assert not data.train.labels.values[:, CATEGORIES.index("cat")].any()
@@ -225,9 +225,7 @@ def test_annotations_that_no_list_names_are_noted(tmp_path):
     assert (note.kind, note.file) == ("unlisted-annotation", str(home / "Annotations")) and not found.count(
         "error"
     )
-    assert (
-        note.message == "1 annotations of images that neither list has, such as 000099.xml; they are not used"
-    )
+    assert note.message == "1 annotation not used, for example 000099.xml: no list has the image"
 
 
 def test_missing_pictures(tmp_path):

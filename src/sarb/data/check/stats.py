@@ -252,7 +252,7 @@ class Stats:
         return [self.categories[index] for index in np.flatnonzero(counts == 0)] if split.images else []
 
     def __str__(self) -> str:
-        from sarb.report.data_page import render
+        from sarb.report.data_text import render
 
         return render(self)
 

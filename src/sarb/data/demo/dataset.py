@@ -5,7 +5,6 @@ No download and no third-party pictures. The drawing itself is in ``demo_scene``
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import os
 import shutil
@@ -25,7 +24,7 @@ from sarb.data.demo.scene import Box, draw_scene, object_boxes, plan_scene
 from sarb.data.demo.things import CATEGORIES
 from sarb.data.readers.table import load_table
 from sarb.errors import ConfigError
-from sarb.files import atomic_write, cache_dir, read_json, write_json
+from sarb.files import cache_dir, read_json, write_csv, write_json
 from sarb.labels import ABSENT, PRESENT, LabelMatrix
 from sarb.progress import Progress
 
@@ -198,11 +197,8 @@ def _write_labels(folder: Path, settings: Settings, processes: int) -> None:
     pictures = list(settings.pictures())
     present = np.array([[category in found[name] for category in CATEGORIES] for name, _, _ in pictures])
     codes = LabelMatrix(np.where(present, PRESENT, ABSENT), CATEGORIES).to_codes("words")
-    with atomic_write(folder / "labels.csv") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["file_name", "split", *CATEGORIES])
-        for (name, split, _), row in zip(pictures, codes, strict=True):
-            writer.writerow([name, split, *row])
+    rows = ([name, split, *row] for (name, split, _), row in zip(pictures, codes, strict=True))
+    write_csv(folder / "labels.csv", ["file_name", "split", *CATEGORIES], rows, line_end="\n")
 
 
 def main(arguments: list[str]) -> None:

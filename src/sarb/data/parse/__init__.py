@@ -1,9 +1,12 @@
-"""Text, JSON and XML read safely, with line numbers; cells to label codes.
+"""Read text, JSON and XML safely, with line numbers, and turn cells into labels.
 
 text          CSV and plain text
-stream        large JSON, element by element
-xml           XML without entities or outside references
-codes         cells as spelled to a matrix of codes
-facts         "this image shows that" to a matrix of codes
-unlisted      what a category means that is not listed
+rows          rows of a table with a header
+stream        large JSON files, element by element
+element       one element of a JSON array, with checked fields
+xml           XML without entities or external references
+codes         cells to a label matrix
+facts         "this image shows that category" to a label matrix
+unlisted      what it means if a category is not listed
+messages      phrases that error messages share
 """

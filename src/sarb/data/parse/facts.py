@@ -1,4 +1,4 @@
-"""Labels said one at a time, as most formats do: this image shows that category."""
+"""Collect labels one at a time: this image shows that category."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarb.data.check.problems import Problems, fault
+from sarb.data.parse.messages import first_here, option
 from sarb.errors import did_you_mean
 from sarb.labels import UNKNOWN, word_of
 
-#: a matrix of more entries than this is refused: 8 GB
+#: refuse a larger matrix; this one takes 8 GB
 MOST_ENTRIES = 8_000_000_000
 
 
 class Facts:
-    """Collects (image, category, label, line) and turns them into a matrix.
+    """Collects facts (image, category, label, line) and turns them into a label matrix.
 
-    A fact takes 17 bytes, so the tens of millions of rows of Open Images fit; repeated facts are one, and
-    facts that contradict each other are noted with both lines.
+    A fact takes 17 bytes, so the tens of millions of rows of Open Images fit in memory. A repeated fact
+    counts once; facts that contradict each other are reported with both lines.
 
     Args:
-        problems: of the file being read.
-        declared: the categories there are, in order; any other name is a problem with the near match. None:
-            whatever names occur, in alphabetical order.
+        problems: collects the problems of the file.
+        declared: the categories, in order; any other name is reported with the closest match. None: every
+            name that occurs is a category, in alphabetical order.
     """
 
     def __init__(self, problems: Problems, declared: Sequence[str] | None = None) -> None:
@@ -38,21 +39,19 @@ class Facts:
         self._rows = array("i")
         self._columns = array("i")
         self._labels = array("b")
-        self._said = array("q")
+        self._fact_lines = array("q")
         self._strangers: dict[str, tuple[int, int]] = {}
 
-    @property
-    def said(self) -> int:
-        """Number of facts so far."""
+    def __len__(self) -> int:
         return len(self._rows)
 
     @property
     def names(self) -> list[str]:
-        """N image names in the order they came."""
+        """N image names, in the order in which they were added."""
         return list(self.images)
 
     def image(self, name: str, split: str = "", line: int = 0) -> int:
-        """Return the row of an image, a new one when it was not seen before."""
+        """Return the row of an image, adding it if it is new."""
         row = self.images.setdefault(name, len(self.images))
         if row == len(self.splits):
             self.splits.append(split)
@@ -60,7 +59,7 @@ class Facts:
         return row
 
     def say(self, row: int, category: str, label: int, line: int = 0) -> None:
-        """Note that image ``row`` has ``label`` for a category."""
+        """Record that image ``row`` has ``label`` for a category."""
         column = self.columns.get(category)
         if column is None:
             if self.declared:
@@ -71,29 +70,30 @@ class Facts:
         self._rows.append(row)
         self._columns.append(column)
         self._labels.append(label)
-        self._said.append(line)
+        self._fact_lines.append(line)
 
     def matrix(self, rest: int, conflict: int | None = None) -> tuple[NDArray[np.int8], list[str]]:
-        """Return labels (N, C) and the C categories; what nobody said is ``rest``.
+        """Return labels (N, C) and the C categories.
 
         Args:
             rest: label of an entry without a fact.
-            conflict: label of an entry with contradicting facts; None notes them as problems.
+            conflict: label of an entry with contradictory facts; None reports them as problems.
         """
         self._note_strangers()
         size = len(self.images) * len(self.columns)
         if size > MOST_ENTRIES:
             raise fault(
                 self.problems.source,
-                f"{len(self.images):,} images × {len(self.columns):,} categories do not fit into "
-                'memory; name fewer categories with -o categories=FILE (Python: categories="FILE")',
+                f"{len(self.images):,} images × {len(self.columns):,} categories do not fit in memory; "
+                f"choose fewer categories with {option('categories', 'FILE')}",
                 kind="too-large",
             )
         names = list(self.columns) if self.declared else sorted(self.columns)
-        place = np.empty(len(names), np.int32)  # number of a column by arrival -> its place
-        place[[self.columns[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+        # columns are numbered in the order of arrival; map that number to the final column
+        final = np.empty(len(names), np.int32)
+        final[[self.columns[name] for name in names]] = np.arange(len(names), dtype=np.int32)
         rows = np.asarray(self._rows)
-        columns = place[np.asarray(self._columns)]
+        columns = final[np.asarray(self._columns)]
         values = np.full((len(self.images), len(names)), rest, np.int8)
         labels = np.asarray(self._labels)
         values[rows, columns] = labels
@@ -109,7 +109,7 @@ class Facts:
         labels: NDArray[np.int8],
         conflict: int | None,
     ) -> None:
-        """Find facts that the last word on their entry contradicts."""
+        """Find facts that a later fact about the same entry contradicts."""
         other = np.flatnonzero(values[rows, columns] != labels)
         if conflict is not None:
             values[rows[other], columns[other]] = conflict
@@ -120,11 +120,14 @@ class Facts:
             row = int(rows[fact])
             column = int(columns[fact])
             last = int(np.flatnonzero((rows == row) & (columns == column))[-1])
-            said = f"{word_of(int(labels[fact]))} on line {self._said[fact]}, {word_of(int(values[row, column]))}"
+            first_line = self._fact_lines[fact]
+            last_line = self._fact_lines[last]
+            earlier = f"{word_of(int(labels[fact]))} on line {first_line}"
+            later = f"{word_of(int(values[row, column]))} on line {last_line}"
             self.problems.add(
-                f"'{names[row]}': '{categories[column]}' is {said} on line {self._said[last]}",
+                f"'{names[row]}': '{categories[column]}' is {earlier} but {later}",
                 kind="conflict",
-                line=self._said[last],
+                line=last_line,
                 value=categories[column],
                 times=1 + (len(other) - limit if number == limit - 1 else 0),
             )
@@ -132,12 +135,10 @@ class Facts:
 
     def _note_strangers(self) -> None:
         for number, (name, (line, times)) in enumerate(self._strangers.items()):
-            more = f" ({times} times, first here)" if times > 1 else ""
-            near = (
-                did_you_mean(name, self.columns) if number < self.problems.limit else ""
-            )  # slow, and not shown
+            # finding the closest match is slow, so do it only for the names that are shown
+            near = did_you_mean(name, self.columns) if number < self.problems.limit else ""
             self.problems.add(
-                f"unknown category '{name}'{more}.{near}",
+                f"unknown category '{name}'{first_here(times)}.{near}",
                 kind="unknown-category",
                 line=line or None,
                 value=name,

@@ -1,105 +1,36 @@
-"""Read a large JSON file element by element: annotation files of hundreds of MB never sit in memory whole."""
+"""Read a large JSON file element by element, without loading the whole file into memory."""
+
+# Written by hand: no streaming JSON library reports the line and column of an element.
 
 from __future__ import annotations
 
 import codecs
 import json
 import re
-import reprlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from sarb.data.check.problems import Problems, fault
+from sarb.data.parse.element import Element
+from sarb.data.parse.text import note_byte_order_mark
 from sarb.errors import DataError
 
 CHUNK = 1 << 20
-#: an error this close to the end of the buffer may only mean that a token was cut in two
+#: an error this close to the end of the buffer may only be a token that was cut in two
 MARGIN = 32
 _LONG_NUMBER = re.compile(r"\d{640,}")
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-#: files name their images and categories by whole numbers, some by text
-Identity = int | str
+def elements(path: str | Path, keys: Collection[str] = (), chunk: int = CHUNK) -> Iterator[Element]:
+    """Yield the elements of the arrays in a JSON file, each with its line.
 
-
-class Element(NamedTuple):
-    """One element of an array.
-
-    Args:
-        key: of the array, empty for a top-level array.
-        value: the element, decoded.
-        number: its place in the array, from 0.
-        line: where it starts in the file, from 1.
-    """
-
-    key: str
-    value: Any
-    number: int
-    line: int
-
-    @property
-    def place(self) -> str:
-        """``annotations[7]``, for messages: most annotation files are one long line."""
-        return f"{self.key}[{self.number}]"
-
-    def field(self, name: str) -> Any:
-        """Return a field of the element, which must be an object with it; ValueError says what it is
-        instead.
-        """
-        if not isinstance(self.value, dict):
-            raise ValueError(f"is not an object: {reprlib.repr(self.value)}")
-        if name not in self.value:
-            raise ValueError(f"has no '{name}'")
-        return self.value[name]
-
-    def identity(self, name: str) -> Identity:
-        """Return a field that is an id."""
-        return checked_identity(name, self.field(name))
-
-    def identities(self, name: str) -> list[Identity]:
-        """Return a field that is a list of ids."""
-        found = self.field(name)
-        if not isinstance(found, list):
-            raise ValueError(f"{name} is {reprlib.repr(found)}; expected a list of ids")
-        return [checked_identity(f"{name}[{number}]", value) for number, value in enumerate(found)]
-
-    def text(self, name: str) -> str:
-        """Return a field that is a text."""
-        found = self.field(name)
-        if not isinstance(found, str) or not found.strip() or "\0" in found:
-            raise ValueError(f"{name} is {reprlib.repr(found)}; expected a text")
-        return found
-
-
-def checked_identity(name: str, value: Any) -> Identity:
-    """Return ``value`` if it can be an id; ValueError says what it is instead."""
-    # not isinstance: True is an int, and 1.0 would be taken for id 1
-    if type(value) is int or (type(value) is str and value):
-        return value
-    raise ValueError(f"{name} is {reprlib.repr(value)}; expected a whole number or a text")
-
-
-def identity_order(identity: Identity) -> tuple[bool, int, str]:
-    """Return the sort key of ids: numbers by value, then texts by alphabet."""
-    return (True, 0, identity) if isinstance(identity, str) else (False, identity, "")
-
-
-def elements(path: str | Path, keys: Collection[str] = (), chunk: int = CHUNK) -> Iterator[tuple[str, Any]]:
-    """Yield (key, element) of what :func:`located_elements` yields."""
-    return ((element.key, element.value) for element in located_elements(path, keys, chunk))
-
-
-def located_elements(path: str | Path, keys: Collection[str] = (), chunk: int = CHUNK) -> Iterator[Element]:
-    """Yield the elements of the arrays in a JSON file, each with its place.
-
-    A top-level array yields elements with key ``""``. Of a top-level object the arrays under ``keys`` yield
-    theirs in file order; everything else is skipped. At most about one element and one chunk are held. The
-    constants NaN and Infinity are read as Python's own writer means them; in an object *within* an element
-    the last of two equal keys counts, as with any JSON reader, but a top-level key that occurs twice is
-    refused.
+    The elements of a top-level array have the key ``""``. In a top-level object, yield the elements of the
+    arrays under ``keys``, in file order, and skip everything else. Memory holds about one element and one
+    chunk. NaN and Infinity are accepted, as in Python's own JSON. If a key occurs twice in an object *inside*
+    an element, the last one counts, as in any JSON reader; at the top level it is an error.
 
     Raises:
         DataError: not JSON (with line and column), not UTF-8 (with the line), or unreadable.
@@ -113,9 +44,7 @@ def located_elements(path: str | Path, keys: Collection[str] = (), chunk: int = 
 
 
 def members(path: str | Path, chunk: int = CHUNK) -> Iterator[Element]:
-    """Yield every member of a JSON file that is one object, with its key and place; see
-    :func:`located_elements`.
-    """
+    """Yield the members of a JSON file that is one object, with key and line; see :func:`elements`."""
     with _opened(path, chunk) as stream:
         if stream.peek() == "[":
             raise stream.fault("expected a JSON object, not an array")
@@ -132,9 +61,7 @@ def _opened(path: str | Path, chunk: int) -> Iterator[_Stream]:
         with path.open("rb") as file:
             if file.peek(3).startswith(codecs.BOM_UTF8):
                 problems = Problems(path)
-                problems.add(
-                    "starts with a byte order mark, which is skipped", kind="bom", level="note", line=1
-                )
+                note_byte_order_mark(problems)
                 problems.raise_any()
             yield _Stream(file, path, chunk)
     except OSError as error:
@@ -142,27 +69,26 @@ def _opened(path: str | Path, chunk: int) -> Iterator[_Stream]:
 
 
 class _Stream:
-    """A window on the text of a file: ``text[place:]`` is what has been read but not yet used."""
+    """A window onto the text of a file: ``text[offset:]`` has been read but not yet used."""
 
     def __init__(self, file: IO[bytes], path: Path, chunk: int) -> None:
         self.file = file
         self.path = path
         self.chunk = chunk
         self.text = ""
-        self.place = 0
+        self.offset = 0
         self.ended = False
-        # line and column of text[counted]
+        # position of text[counted] in the file
         self.line = 1
         self.column = 1
         self.counted = 0
-        self.escapes = False  # whether there is any in the window
+        self.escapes = False  # whether the window contains a backslash
         self.decoder = json.JSONDecoder()
-        # decoded here, not by the file: only so is the line of a wrong byte known without reading the file
-        # twice
+        # decode here and not in the file object, to know the line of a bad byte without a second pass
         self.charset = codecs.getincrementaldecoder("utf-8-sig")()
 
     def arrays(self, wanted: Collection[str]) -> Iterator[Element]:
-        """Yield the elements of the arrays of an object, skipping what is not wanted."""
+        """Yield the elements of the wanted arrays of an object and skip the rest."""
         for key in self.keys():
             if self.peek() != "[":
                 self.value()
@@ -173,7 +99,7 @@ class _Stream:
                     self.value()
 
     def keys(self) -> Iterator[str]:
-        """Yield the keys of an object, placed before each value, which the caller takes."""
+        """Yield the keys of an object; the caller must read the value before the next key."""
         if self.peek() != "{":
             raise self.fault("expected a JSON array or object")
         seen = set()
@@ -193,9 +119,9 @@ class _Stream:
             yield Element(key, self.value(), number, line)
 
     def here(self) -> int:
-        """Return the line of what comes next."""
+        """Return the line of the next token."""
         self.peek()
-        self.count(self.place)
+        self.count_lines(self.offset)
         return self.line
 
     def end(self) -> None:
@@ -203,35 +129,35 @@ class _Stream:
             raise self.fault("extra text after the end of the JSON value")
 
     def items(self, opening: str, closing: str) -> Iterator[None]:
-        """Yield once for every item between the brackets, placed at its start."""
+        """Yield once at the start of every item between the brackets."""
         self.expect(opening)
         if self.peek() != closing:
             yield
             while self.peek() == ",":
-                self.place += 1
+                self.offset += 1
                 yield
         self.expect(closing)
 
     def expect(self, mark: str) -> None:
         if self.peek() != mark:
             raise self.fault(f"expected '{mark}'")
-        self.place += 1
+        self.offset += 1
 
     def peek(self) -> str:
-        """Skip white space and return the next character, empty at the end of the file."""
+        """Skip white space and return the next character, or an empty string at the end of the file."""
         while True:
-            while self.place < len(self.text) and self.text[self.place] in " \t\r\n":
-                self.place += 1
-            if self.place < len(self.text) or self.ended:
-                return self.text[self.place : self.place + 1]
+            while self.offset < len(self.text) and self.text[self.offset] in " \t\r\n":
+                self.offset += 1
+            if self.offset < len(self.text) or self.ended:
+                return self.text[self.offset : self.offset + 1]
             self.read(self.chunk)
 
     def value(self) -> Any:
-        """Decode the value that starts here; read on, doubling, while it may only be cut off."""
+        """Decode the value that starts here; read more, doubling the window, while it may be cut off."""
         self.peek()
         while True:
             try:
-                value, end = self.decoder.raw_decode(self.text, self.place)
+                value, end = self.decoder.raw_decode(self.text, self.offset)
             except json.JSONDecodeError as error:
                 cut = error.msg.startswith("Unterminated string") or error.pos > len(self.text) - MARGIN
                 if self.ended or not cut:
@@ -239,38 +165,37 @@ class _Stream:
             except RecursionError:
                 raise self.fault("nested too deeply") from None
             except ValueError:  # Python refuses to convert very long numbers
-                long = _LONG_NUMBER.search(self.text, self.place)
+                long = _LONG_NUMBER.search(self.text, self.offset)
                 raise self.fault("a number with too many digits", long.start() if long else None) from None
             else:
-                # a number near the end of the window may go on, 12|34, or be read as 1 with an exponent cut
-                # off, 1e-|7
+                # a number at the end of the window may continue: 12|34, or 1e-|7, which decodes as 1
                 if end < len(self.text) - 2 or self.ended:
                     self.refuse_halves(value, end)
-                    self.place = end
+                    self.offset = end
                     return value
-            self.read(max(self.chunk, len(self.text) - self.place))
+            self.read(max(self.chunk, len(self.text) - self.offset))
 
     def refuse_halves(self, value: Any, end: int) -> None:
-        """Refuse an escaped surrogate without its other half: such text can be neither written nor
-        printed.
-        """
-        found = _HALF_CHARACTER.search(self.text, self.place, end) if self.escapes else None
-        if found:
+        """Refuse an escaped surrogate without its other half, which can be neither saved nor printed."""
+        surrogate = _HALF_CHARACTER.search(self.text, self.offset, end) if self.escapes else None
+        if surrogate:
             try:
                 json.dumps(value, ensure_ascii=False).encode()
             except RecursionError:
                 raise self.fault("nested too deeply") from None
             except UnicodeEncodeError:
-                raise self.fault("half a character (a lone surrogate) in a text", found.start()) from None
+                raise self.fault(
+                    "a string with half a character (a lone surrogate)", surrogate.start()
+                ) from None
 
     def read(self, size: int) -> None:
-        """Drop what was used, keeping count of lines, and append about ``size`` characters."""
-        self.count(self.place)
+        """Drop the used text, keeping count of its lines, and append about ``size`` characters."""
+        self.count_lines(self.offset)
         block = self.file.read(size)
         try:
             more = self.charset.decode(block, final=not block)
         except UnicodeDecodeError as error:
-            line = self.position(len(self.text))[0] + error.object.count(b"\n", 0, error.start)
+            line = self.line_and_column(len(self.text))[0] + error.object.count(b"\n", 0, error.start)
             raise fault(
                 self.path,
                 f"not UTF-8 text (byte 0x{error.object[error.start]:02x}); save the file as UTF-8",
@@ -278,25 +203,25 @@ class _Stream:
                 kind="not-utf8",
             ) from None
         self.ended = not block
-        self.text = self.text[self.place :] + more
-        self.place = 0
+        self.text = self.text[self.offset :] + more
+        self.offset = 0
         self.counted = 0
-        self.escapes = "\\" in self.text  # one character is found several times faster than two
+        self.escapes = "\\" in self.text  # much faster than searching for the two characters \u
 
-    def count(self, place: int) -> None:
-        """Move the count of lines on to ``place``, so that every newline is counted once."""
-        self.line, self.column = self.position(place)
-        self.counted = place
+    def count_lines(self, offset: int) -> None:
+        """Advance the line count to ``offset``, so that every newline is counted once."""
+        self.line, self.column = self.line_and_column(offset)
+        self.counted = offset
 
-    def position(self, place: int) -> tuple[int, int]:
-        """Return line and column of a place in the window."""
-        newlines = self.text.count("\n", self.counted, place)
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        """Return the line and column of an offset in the window."""
+        newlines = self.text.count("\n", self.counted, offset)
         if not newlines:
-            return self.line, self.column + place - self.counted
-        return self.line + newlines, place - self.text.rfind("\n", self.counted, place)
+            return self.line, self.column + offset - self.counted
+        return self.line + newlines, offset - self.text.rfind("\n", self.counted, offset)
 
-    def fault(self, message: str, place: int | None = None) -> DataError:
-        place = self.place if place is None else place
-        line, column = self.position(place)
-        end = " (the file ends here)" if self.ended and not self.text[place:].strip() else ""
-        return fault(self.path, f"not valid JSON, {message}{end}", line=line, column=column, kind="bad-json")
+    def fault(self, message: str, offset: int | None = None) -> DataError:
+        offset = self.offset if offset is None else offset
+        line, column = self.line_and_column(offset)
+        end = " (the file ends here)" if self.ended and not self.text[offset:].strip() else ""
+        return fault(self.path, f"not valid JSON: {message}{end}", line=line, column=column, kind="bad-json")

@@ -1,4 +1,4 @@
-"""Text files of users: any line ends, a byte order mark, and a clear word when they are not UTF-8."""
+"""Read text files with any line ending, with or without a byte order mark; report text that is not UTF-8."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import IO
 
 from sarb.data.check.problems import Problems, fault
-from sarb.errors import ConfigError
+from sarb.data.parse.messages import option
+from sarb.errors import ConfigError, DataError
 
 CHUNK = 1 << 22
-#: rows between two reports to who watches
+#: rows between two progress reports
 STRIDE = 10_000
 _WATCHED: ContextVar[Callable[[int], None] | None] = ContextVar("watched", default=None)
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -21,7 +23,7 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @contextmanager
 def watch(advance: Callable[[int], None]) -> Iterator[None]:
-    """Inside this block ``advance(rows)`` is called now and then while a long table is read."""
+    """Inside this block, reading a long table calls ``advance(rows)`` from time to time."""
     token = _WATCHED.set(advance)
     try:
         yield
@@ -30,49 +32,75 @@ def watch(advance: Callable[[int], None]) -> Iterator[None]:
 
 
 def survey(path: Path, charset: str | None = None) -> str:
-    """Read a file once as bytes and return the name of the codec to open it with.
+    """Scan a file once as bytes and return the name of the codec to open it with.
 
-    Notes a byte order mark and mixed line ends. Text that is not UTF-8 is an error that names the line and
-    the option to add; while problems are gathered, the reader goes on with Latin-1, which reads any byte.
+    Reports a byte order mark and mixed line endings. For text that is not UTF-8 the error names the line and
+    the option to add; while problems are gathered, reading goes on as Latin-1, which accepts any byte.
     """
     if charset is not None:
         return _known_codec(charset)
     problems = Problems(path)
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    crlf = 0
-    ended = False
-    number = 1
     try:
         with path.open("rb") as file:
-            first = file.read(4)
+            start = file.read(4)
             file.seek(0)
-            while block := file.read(CHUNK):
-                # a pair may be cut in two by the end of a block
-                crlf += block.count(b"\r\n") + (ended and block.startswith(b"\n"))
-                ended = block.endswith(b"\r")
-                try:
-                    decoder.decode(block)
-                except UnicodeDecodeError as error:
-                    number += error.object.count(b"\n", 0, error.start)
-                    option = "utf-16" if first.startswith(_WIDE) else "latin-1"
-                    problems.add(
-                        f"not UTF-8 text (byte 0x{error.object[error.start]:02x}); save the file as UTF-8 or add "
-                        f'-o charset={option} (Python: charset="{option}")',
-                        kind="not-utf8",
-                        line=number,
-                    )
-                    problems.raise_any()
-                    return option
-                number += block.count(b"\n")
+            newlines, pairs, wrong_byte = _scan(file)
     except OSError as error:
-        raise fault(path, f"cannot be read ({error.strerror})") from None
-    if first.startswith(codecs.BOM_UTF8):
-        problems.add("starts with a byte order mark, which is skipped", kind="bom", level="note", line=1)
-    if 0 < crlf < number - 1:
-        found = f"{crlf} of {number - 1} lines end with CR LF (Windows), the others with LF"
-        problems.add(f"{found}; both are read the same", kind="crlf", level="note")
+        raise unreadable(path, error) from None
+    if wrong_byte is not None:
+        codec = "utf-16" if start.startswith(_WIDE) else "latin-1"
+        problems.add(
+            f"not UTF-8 text (byte 0x{wrong_byte:02x}); save the file as UTF-8 or add "
+            f"{option('charset', codec)}",
+            kind="not-utf8",
+            line=newlines + 1,
+        )
+        problems.raise_any()
+        return codec
+    if start.startswith(codecs.BOM_UTF8):
+        note_byte_order_mark(problems)
+    if 0 < pairs < newlines:
+        text = f"{pairs} of {newlines} lines end with CR LF (Windows), the others with LF; both work"
+        problems.add(text, kind="crlf", level="note")
     problems.raise_any()
     return "utf-8-sig"
+
+
+def _scan(file: IO[bytes]) -> tuple[int, int, int | None]:
+    """Return the number of newlines and of CR LF pairs, and the first byte that is not UTF-8.
+
+    The scan stops at that byte, so the number of newlines gives its line.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    newlines = 0
+    pairs = 0
+    after_cr = False
+    while block := file.read(CHUNK):
+        # the end of a block may split a pair
+        pairs += block.count(b"\r\n") + (after_cr and block.startswith(b"\n"))
+        after_cr = block.endswith(b"\r")
+        try:
+            decoder.decode(block)
+        except UnicodeDecodeError as error:
+            newlines += error.object.count(b"\n", 0, error.start)
+            return newlines, pairs, error.object[error.start]
+        newlines += block.count(b"\n")
+    return newlines, pairs, None
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    """Return the error for a file that cannot be opened or read."""
+    return fault(path, f"cannot be read ({error.strerror})")
+
+
+def wrong_charset(path: Path, codec: str, error: UnicodeError, line: int | None = None) -> DataError:
+    """Return the error for text that does not match the declared character set."""
+    return fault(path, f"not {codec} text ({error})", line=line, kind="bad-charset")
+
+
+def note_byte_order_mark(problems: Problems) -> None:
+    """Report that the file starts with a byte order mark."""
+    problems.add("starts with a byte order mark, which is skipped", kind="bom", level="note", line=1)
 
 
 def _known_codec(charset: str) -> str:
@@ -80,35 +108,40 @@ def _known_codec(charset: str) -> str:
         return codecs.lookup(charset).name
     except LookupError:
         raise ConfigError(
-            [f"option charset: no character set '{charset}'; usual are utf-8, latin-1, utf-16"]
+            [f"option charset: unknown character set '{charset}'; common ones are utf-8, latin-1 and utf-16"]
         ) from None
 
 
 def read_text(path: Path, charset: str | None = None) -> str:
-    """Return the text of a file; line ends stay as they are."""
+    """Return the text of a file, with its line endings unchanged."""
     codec = survey(path, charset)
     try:
         with path.open(encoding=codec, newline="") as file:
             return file.read()
     except UnicodeError as error:
-        raise fault(path, f"not {codec} text ({error})", kind="bad-charset") from None
+        raise wrong_charset(path, codec, error) from None
     except OSError as error:
-        raise fault(path, f"cannot be read ({error.strerror})") from None
+        raise unreadable(path, error) from None
 
 
 def text_lines(path: Path, charset: str | None = None) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line) of the lines that are not blank, without their ends and otherwise exact."""
+    """Yield (line number, line) for every line that is not blank, without its line ending."""
     for number, line in enumerate(read_text(path, charset).split("\n"), 1):
         if line.strip():
             yield number, line.removesuffix("\r")
 
 
+def usual_delimiter(path: Path) -> str:
+    """Return the delimiter that the suffix of a table implies."""
+    return "tab" if path.suffix.lower() == ".tsv" else ","
+
+
 def csv_rows(path: Path, delimiter: str = ",", charset: str | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of its first line, fields) of the rows of a CSV file that are not blank."""
+    """Yield (number of the first line, fields) for every row of a CSV file that is not blank."""
     if delimiter == "tab":
         delimiter = "\t"
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ConfigError([f"option delimiter is one character or 'tab', got {delimiter!r}"])
+        raise ConfigError([f"option delimiter must be one character or 'tab', got {delimiter!r}"])
     codec = survey(path, charset)
     line = 1
     advance = _WATCHED.get()
@@ -122,9 +155,9 @@ def csv_rows(path: Path, delimiter: str = ",", charset: str | None = None) -> It
                 if advance is not None and line % STRIDE == 0:
                     advance(STRIDE)
     except UnicodeError as error:
-        raise fault(path, f"not {codec} text ({error})", line=line, kind="bad-charset") from None
+        raise wrong_charset(path, codec, error, line) from None
     except csv.Error as error:
         reason = "a quote that is never closed" if "end of data" in str(error) else str(error)
         raise fault(path, f"not a CSV file ({reason})", line=line, kind="bad-csv") from None
     except OSError as error:
-        raise fault(path, f"cannot be read ({error.strerror})") from None
+        raise unreadable(path, error) from None

@@ -1,4 +1,6 @@
-"""Read XML element by element, with the line of each, and without what makes XML dangerous."""
+"""Read XML element by element, with line numbers, and refuse the features that make XML dangerous."""
+
+# Written by hand: ElementTree has no line numbers and expands entities; defusedxml fixes only the second.
 
 from __future__ import annotations
 
@@ -7,30 +9,31 @@ from pathlib import Path
 from xml.parsers import expat
 
 from sarb.data.check.problems import fault
+from sarb.data.parse.text import unreadable
 
 CHUNK = 1 << 20
-#: annotation files are five levels deep; a thousand times as many is an attack or a broken file
+#: annotation files have about five levels; many more mean an attack or a broken file
 DEEPEST = 100
 
-#: gets the names of the open elements, the newest last; the list changes afterwards
+#: called with the stack of open elements, innermost last; copy the stack to keep it
 Start = Callable[[list[str], dict[str, str], int], None]
 Text = Callable[[list[str], str], None]
 End = Callable[[list[str]], None]
 
 
 def parse(path: Path, start: Start, text: Text | None = None, end: End | None = None) -> None:
-    """Walk through a file of any size and call back.
+    """Parse a file of any size and call back for every element.
 
     Args:
         path: the file.
-        start: for every element, with the open elements from the root to it, its attributes and its line.
-        text: for every piece of text, with the open elements; long text may come in pieces.
-        end: for every element that is closed, with the open elements, it being the last.
+        start: called when an element opens, with the stack of open elements, its attributes and its line.
+        text: called with the stack and a piece of text; a long text may come in several pieces.
+        end: called when an element closes, with the stack; the element is still the last one.
 
     Raises:
-        DataError: not XML (with line and column), nested too deeply, unreadable, or with a document type:
-            annotation files have none, and it is how entities are defined that grow without end or name
-            other files.
+        DataError: not XML (with line and column), nested too deeply, unreadable, or with a document type
+            declaration: annotation files have none, and it can define entities that expand without limit
+            or read other files.
     """
     walk = _Walk(path, start, text, end)
     try:
@@ -39,27 +42,22 @@ def parse(path: Path, start: Start, text: Text | None = None, end: End | None = 
                 walk.parser.Parse(block, False)
         walk.parser.Parse(b"", True)
     except expat.ExpatError as error:
-        reason = expat.errors.messages.get(error.code, "unreadable")
-        raise fault(
-            path, f"not valid XML, {reason}", line=error.lineno, column=error.offset + 1, kind="bad-xml"
-        ) from None
+        message = f"not valid XML: {expat.errors.messages.get(error.code, 'unreadable')}"
+        raise fault(path, message, line=error.lineno, column=error.offset + 1, kind="bad-xml") from None
     except OSError as error:
-        raise fault(path, f"cannot be read ({error.strerror})") from None
-    except (
-        ValueError,
-        LookupError,
-    ) as error:  # a declared encoding Python does not know or that expat cannot use
-        raise fault(
-            path, f"not valid XML, its encoding cannot be used ({error})", line=1, kind="bad-xml"
-        ) from None
+        raise unreadable(path, error) from None
+    except (ValueError, LookupError) as error:
+        # the file declares an encoding that Python does not know or expat cannot use
+        message = f"not valid XML: its encoding is not supported ({error})"
+        raise fault(path, message, line=1, kind="bad-xml") from None
 
 
 class _Walk:
-    """The open elements, kept while expat calls."""
+    """Keeps the stack of open elements while expat calls back."""
 
     def __init__(self, path: Path, start: Start, text: Text | None, end: End | None) -> None:
         self.path = path
-        self.where = list[str]()
+        self.stack: list[str] = []
         self.start = start
         self.text = text
         self.end = end
@@ -72,21 +70,21 @@ class _Walk:
             self.parser.CharacterDataHandler = self.words
 
     def open(self, tag: str, attributes: dict[str, str]) -> None:
-        self.where.append(tag)
+        self.stack.append(tag)
         line = self.parser.CurrentLineNumber
-        if len(self.where) > DEEPEST:
+        if len(self.stack) > DEEPEST:
             raise fault(self.path, "nested too deeply", line=line, kind="bad-xml")
-        self.start(self.where, attributes, line)
+        self.start(self.stack, attributes, line)
 
     def words(self, data: str) -> None:
         if self.text is not None:
-            self.text(self.where, data)
+            self.text(self.stack, data)
 
     def close(self, _: str) -> None:
         if self.end is not None:
-            self.end(self.where)
-        self.where.pop()
+            self.end(self.stack)
+        self.stack.pop()
 
     def refuse(self, *_: object) -> None:
         line = self.parser.CurrentLineNumber
-        raise fault(self.path, "a document type declaration is not allowed here", line=line, kind="bad-xml")
+        raise fault(self.path, "a document type declaration is not allowed", line=line, kind="bad-xml")

@@ -1,4 +1,4 @@
-"""Hugging Face ImageFolder: a metadata file beside the images, in one folder or in one folder per split."""
+"""Hugging Face ImageFolder: images with a metadata file, in one folder or in one folder per split."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from pathlib import Path
 from sarb.data.assemble import SPLITS, assemble
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data, Dataset
-from sarb.data.readers.table import Columns, Table, ignored, read_table
+from sarb.data.parse.text import unreadable
+from sarb.data.readers.table import Table, ignored, read_table
+from sarb.data.readers.table_header import Columns
+from sarb.labels import LabelMatrix
 
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
-#: names of folders that are splits
+#: folder name -> split
 FOLDERS = {**SPLITS, "eval": "test", "evaluation": "test"}
 
 
 def load_folder(
-    place: Path,
+    path: Path,
     *,
     encoding: str | None = None,
     root: Path | None = None,
@@ -28,117 +31,111 @@ def load_folder(
     delimiter: str | None = None,
     charset: str | None = None,
 ) -> Data:
-    """Read ``metadata.csv``, ``.jsonl`` or ``.parquet`` in a folder, or in its folders train, validation and
-    test.
+    """Read ``metadata.csv``, ``.jsonl`` or ``.parquet`` of a folder, or of its train, validation and test.
 
-    A metadata file is a wide table, see :func:`sarb.data.readers.table.load_table`; its names are relative
-    to its own folder. One file for all splits tells them by its split column, or by names that begin with
-    ``train/``, ``test/`` …
+    A metadata file is a wide table, see :func:`sarb.data.readers.table.load_table`; image names are relative
+    to its folder. If one file covers all splits, its split column tells them apart, or names that start with
+    ``train/``, ``test/`` and so on.
 
     Args:
-        place: the folder, or one metadata file.
+        path: the folder, or one metadata file.
         encoding: what numeric codes mean: ``signed`` 1/-1/0, ``binary`` 1/0/blank, ``minus_one_unknown``
             1/0/-1.
-        root: folder of the images, where it is not the folder of the one metadata file.
-        ignore: columns that are no categories, ``id,caption``.
-        file_column: the column with the image names.
-        split_column: the column that says train, test or valid.
-        categories: the names there should be, ``a,b,c`` or a file with one per line; another column is an
-            error.
-        delimiter: of a CSV, one character or ``tab``.
-        charset: of a file that is not UTF-8, such as ``latin-1``.
+        root: folder of the images, if it is not the folder of the metadata file.
+        ignore: columns that are not categories, ``id,caption``.
+        file_column: column with the image names.
+        split_column: column with train, test or valid.
+        categories: expected categories, ``a,b,c`` or a file with one per line; any other column is an error.
+        delimiter: delimiter of a CSV, one character or ``tab``.
+        charset: character set, if not UTF-8, for example ``latin-1``.
 
     Raises:
-        DataError: every fault with file, line and column; splits with different categories.
+        DataError: all problems with file, line and column; splits with different categories.
     """
     columns = Columns(file_column, split_column, ignored(ignore))
-    parts = _files(place)
-    read = {
-        split: (
-            (problems := Problems(file)),
-            read_table(
-                problems, file, columns, encoding, categories=categories, delimiter=delimiter, charset=charset
-            ),
+    files = _files(path)
+    all_problems = {split: Problems(file) for split, file in files.items()}
+    tables = {
+        split: read_table(
+            all_problems[split],
+            file,
+            columns,
+            encoding,
+            categories=categories,
+            delimiter=delimiter,
+            charset=charset,
         )
-        for split, file in parts.items()
+        for split, file in files.items()
     }
-    if "" in read:
-        problems, table = read[""]
-        return _whole(problems, table, root or parts[""].parent)
+    if "" in tables:
+        return _whole(all_problems[""], tables[""], root or files[""].parent)
     if root is not None:
-        raise fault(
-            place, "has one folder per split, so option root cannot apply; leave it out", kind="option"
-        )
-    datasets = {split: _part(split, *found) for split, found in read.items()}
-    _check_categories(place, datasets)
-    return _together(place, datasets, read["train"][1].notes)
+        text = "has one folder per split, so option root does not apply; remove it"
+        raise fault(path, text, kind="option")
+    datasets = {split: _part(split, all_problems[split], table) for split, table in tables.items()}
+    _check_categories(path, datasets)
+    return _together(path, datasets, tables["train"].notes)
 
 
-def _files(place: Path) -> dict[str, Path]:
-    """Return split -> metadata file; the split of a file for the whole folder is empty."""
-    if place.is_file():
-        return {"": place}
-    here = _metadata(place)
+def _files(path: Path) -> dict[str, Path]:
+    """Return split -> metadata file; one file for the whole folder has the key ``""``."""
+    if path.is_file():
+        return {"": path}
+    here = _metadata(path)
     below: dict[str, Path] = {}
     without = []
-    for folder in _split_folders(place):
+    for folder in _split_folders(path):
         file = _metadata(folder)
         split = FOLDERS[folder.name.lower()]
         if file is None:
             without.append(folder)
         elif split in below:
-            raise fault(place, f"{below[split].parent.name}/ and {folder.name}/ are both the {split} split")
+            raise fault(
+                path, f"{below[split].parent.name}/ and {folder.name}/ both look like the {split} split"
+            )
         else:
             below[split] = file
+    if here is not None and below:
+        other = next(iter(below.values()))
+        raise fault(path, f"contains {here.name} and {other.parent.name}/{other.name}; pass the file to read")
     if here is not None:
-        if below:
-            other = next(iter(below.values()))
-            raise fault(
-                place, f"holds {here.name} and {other.parent.name}/{other.name}; give the file to read"
-            )
         return {"": here}
     if "train" not in below:
-        missing = f"{', '.join(METADATA)} in it or in its folder train"
-        raise fault(place, f"there is no {missing}", kind="missing-metadata")
-    _warn_without(place, without)
+        text = f"contains none of {', '.join(METADATA)}, and neither does its folder train"
+        raise fault(path, text, kind="missing-metadata")
+    _warn_without(path, without)
     return {split: below[split] for split in ("train", "valid", "test") if split in below}
 
 
-def _split_folders(place: Path) -> list[Path]:
+def _split_folders(path: Path) -> list[Path]:
     try:
-        return sorted(path for path in place.iterdir() if path.name.lower() in FOLDERS and path.is_dir())
+        return sorted(entry for entry in path.iterdir() if entry.name.lower() in FOLDERS and entry.is_dir())
     except OSError as error:
-        raise fault(place, f"cannot be read ({error.strerror})") from None
+        raise unreadable(path, error) from None
 
 
 def _metadata(folder: Path) -> Path | None:
-    found = [folder / name for name in METADATA if (folder / name).is_file()]
-    if len(found) > 1:
-        raise fault(
-            folder, f"holds {' and '.join(file.name for file in found)}; give the file to read: {found[0]}"
-        )
-    return found[0] if found else None
+    files = [folder / name for name in METADATA if (folder / name).is_file()]
+    if len(files) > 1:
+        names = " and ".join(file.name for file in files)
+        raise fault(folder, f"contains {names}; pass the file to read, for example {files[0]}")
+    return files[0] if files else None
 
 
-def _warn_without(place: Path, folders: Sequence[Path]) -> None:
-    problems = Problems(place)
+def _warn_without(path: Path, folders: Sequence[Path]) -> None:
+    problems = Problems(path)
     for folder in folders:
-        problems.add(
-            f"folder {folder.name} has no metadata file, its images are not read",
-            level="warning",
-            kind="missing-metadata",
-        )
+        text = f"folder {folder.name} has no metadata file, so its images are not read"
+        problems.add(text, level="warning", kind="missing-metadata")
     problems.raise_any()
 
 
 def _whole(problems: Problems, table: Table, root: Path) -> Data:
-    """Divide one table: by its column, else by the folder each name begins with, where all begin with a
-    split.
-    """
+    """Divide one table by its split column, or by the folders of the names if all of them are splits."""
     splits = table.splits
     if not any(splits):
-        first = [name.partition("/")[0].lower() if "/" in name else "" for name in table.names]
-        splits = [FOLDERS[word] for word in first] if all(word in FOLDERS for word in first) else splits
+        top = [name.partition("/")[0].lower() if "/" in name else "" for name in table.names]
+        splits = [FOLDERS[word] for word in top] if all(word in FOLDERS for word in top) else splits
     return assemble(
         problems,
         table.names,
@@ -153,15 +150,11 @@ def _whole(problems: Problems, table: Table, root: Path) -> Data:
 
 
 def _part(split: str, problems: Problems, table: Table) -> Dataset:
-    """Return one split as a data set; a split column must not say otherwise."""
+    """Return one split as a dataset; report rows whose split column disagrees with the folder."""
     for line, word in zip(table.lines, table.splits, strict=True):
         if word and word != split:
-            problems.add(
-                f"column split says {word}, but the folder is {split}",
-                kind="bad-split",
-                line=line,
-                value=word,
-            )
+            text = f"the split column says {word}, but the folder is {split}"
+            problems.add(text, kind="bad-split", line=line, value=word)
     folder = Path(problems.source).parent
     return assemble(
         problems,
@@ -174,30 +167,29 @@ def _part(split: str, problems: Problems, table: Table) -> Dataset:
     ).train
 
 
-def _check_categories(place: Path, datasets: dict[str, Dataset]) -> None:
+def _check_categories(path: Path, datasets: dict[str, Dataset]) -> None:
     first = set(datasets["train"].categories)
     for dataset in datasets.values():
         only = sorted(set(dataset.categories) - first)
         lacks = sorted(first - set(dataset.categories))
         if only or lacks:
-            extra = f"; it alone has {', '.join(map(repr, only[:5]))}" if only else ""
-            lacking = f"; it lacks {', '.join(map(repr, lacks[:5]))}" if lacks else ""
-            text = f"other categories than {datasets['train'].source}{extra}{lacking}"
-            raise fault(dataset.source or place, text, kind="other-categories")
+            extra = f"; only here: {', '.join(map(repr, only[:5]))}" if only else ""
+            lacking = f"; missing here: {', '.join(map(repr, lacks[:5]))}" if lacks else ""
+            text = f"has different categories than {datasets['train'].source}{extra}{lacking}"
+            raise fault(dataset.source or path, text, kind="other-categories")
 
 
-def _together(place: Path, datasets: dict[str, Dataset], notes: dict[str, object]) -> Data:
-    """Put the splits together, with the categories in the order of the training images."""
+def _together(path: Path, datasets: dict[str, Dataset], notes: dict[str, object]) -> Data:
+    """Combine the splits, with the categories in the order of the training split."""
     order = datasets["train"].categories
     for split, dataset in datasets.items():
         labels = dataset.labels
         if labels.categories != order:
             columns = [labels.categories.index(name) for name in order]
-            datasets[split] = replace(
-                dataset, labels=type(labels)(labels.values[:, columns], order, labels.paths)
-            )
+            ordered = LabelMatrix(labels.values[:, columns], order, labels.paths)
+            datasets[split] = replace(dataset, labels=ordered)
     train = datasets["train"]
-    said = {"test_split": "folders"} if "test" in datasets else {}
-    return Data(
-        train, datasets.get("test", train.take([])), datasets.get("valid"), place.name, {**said, **notes}
-    )
+    test = datasets.get("test", train.take([]))
+    if "test" in datasets:
+        notes = {"test_split": "folders", **notes}
+    return Data(train, test, datasets.get("valid"), path.name, notes)

@@ -1,13 +1,13 @@
-"""What Label Studio calls an image, and where that file is on disk."""
+"""Image names in Label Studio, and the files on disk that they refer to."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from urllib.parse import unquote
 
 from sarb.data.assemble import find_root
+from sarb.data.readers.image_files import is_file
 
 _IMAGES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 _LOCAL = re.compile(r"(?:https?://[^/]+)?/data/local-files/?\?d=(?P<path>.+)", re.DOTALL)
@@ -17,15 +17,14 @@ _PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")
 
 
 def local_name(value: str) -> str:
-    """Return the file name of an image as a task names it.
+    """Return the file name for the image value of a task.
 
     >>> local_name("/data/upload/3/0a1b2c3d-my%20cat.jpg"), local_name("/data/local-files/?d=cats/1.jpg")
     ('0a1b2c3d-my cat.jpg', 'cats/1.jpg')
     """
     if value.startswith("data:"):
-        raise ValueError(
-            f"the image itself is in the file ('{value[:30]}…'); save it as a file and name that"
-        )
+        text = f"the image is embedded ('{value[:30]}…'); save it as a file and refer to that file"
+        raise ValueError(text)
     if local := _LOCAL.fullmatch(value):
         return unquote(local["path"]).replace("\\", "/")
     if url := _URL.fullmatch(value):
@@ -35,20 +34,18 @@ def local_name(value: str) -> str:
 
 
 def looks_like_image(value: str) -> bool:
-    """Whether a value of a task is the name of an image."""
+    """Whether a value of a task refers to an image."""
     return not value.startswith("data:") and local_name(value).lower().endswith(_IMAGES)
 
 
-def places(path: Path, names: list[str], root: Path | None, check_files: bool) -> tuple[list[str], Path]:
+def image_files(path: Path, names: list[str], root: Path | None, check_files: bool) -> tuple[list[str], Path]:
     """Return N image names as they are on disk, and their folder."""
     bare = [_PREFIX.sub("", name, count=1) if _PREFIX.match(name) else name for name in names]
     folder = find_root(path, [*names, *bare], root, check_files)
     if not check_files or names == bare:
         return names, folder
-
-    def there(name: str) -> bool:
-        return os.path.isfile(os.path.join(folder, name))  # noqa: PTH113, PTH118 - pathlib raises for a long name
-
-    return [
-        b if b != name and not there(name) and there(b) else name for name, b in zip(names, bare, strict=True)
-    ], folder
+    files = [
+        short if short != name and not is_file(folder, name) and is_file(folder, short) else name
+        for name, short in zip(names, bare, strict=True)
+    ]
+    return files, folder

@@ -1,40 +1,34 @@
-"""A list of labels per image, as fastai reads it: ``fname,labels[,is_valid]``."""
+"""Tables with a list of labels per image, in the format of fastai: ``fname,labels[,is_valid]``."""
 
 from __future__ import annotations
 
 import difflib
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sarb.data.assemble import SPLITS, assemble, declared_names, find_root
+from sarb.data.assemble import assemble, declared_names, find_root
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.facts import Facts
-from sarb.data.parse.text import csv_rows
+from sarb.data.parse.messages import few
+from sarb.data.parse.rows import Rows, full_rows, other_delimiter, split_of
+from sarb.data.parse.text import csv_rows, usual_delimiter
 from sarb.data.parse.unlisted import check_unlisted, rest_label
-from sarb.errors import ConfigError, DataError, check_choice, did_you_mean
+from sarb.data.readers.list_delimiter import DELIMITERS, find_delimiter, split_labels
+from sarb.errors import DataError, check_choice, did_you_mean
 from sarb.labels import PRESENT
 
-#: what may stand between two labels, and how the option spells it
-DELIMITERS = {";": ";", "|": "|", ",": ",", " ": "space", "\t": "tab"}
 NAME_COLUMNS = ("fname", "file_name")
 TRUTH = {
-    "true": True,
-    "1": True,
-    "yes": True,
-    "1.0": True,
-    "false": False,
-    "0": False,
-    "no": False,
-    "0.0": False,
+    **dict.fromkeys(("true", "1", "yes", "1.0"), True),
+    **dict.fromkeys(("false", "0", "no", "0.0"), False),
 }
-#: a label seen once is taken for a misspelling of one seen so many times …
+#: warn if a label that occurs once is similar to one that occurs at least this often
 FREQUENT = 20
-#: … when they are so similar; only so many pairs are compared
 SIMILAR = 0.85
+#: pairs of labels to compare at most
 PAIRS = 50_000
 
 
@@ -53,54 +47,48 @@ def load_list(
     charset: str | None = None,
     check_files: bool = True,
 ) -> Data:
-    """Read a list CSV: ``fname``, ``labels`` and optionally ``is_valid`` or ``split``; listed labels are
-    present.
+    """Read a CSV with ``fname``, ``labels`` and optionally ``is_valid`` or ``split``; listed is present.
 
     Args:
-        path: a CSV, or TSV by its suffix.
-        unlisted: what a label that is not listed means, ``unknown`` or ``absent``; it must be said.
-        label_delimiter: between labels: one character, ``space``, ``tab``, or ``none`` when a cell is one
-            label; ``auto`` finds it where there is only one way to read the cells.
-        root: folder of the images; by default the list's own, or its ``images/`` when the files are only
-            there.
-        file_column: the column with the image names, by default ``fname`` or ``file_name``.
-        labels_column: the column with the labels.
-        split_column: the column that says train, test or valid.
-        is_valid: whether True in column ``is_valid`` marks the ``valid`` or the ``test`` images, or to
-            ``ignore`` it.
-        categories: the names there are, ``a,b,c`` or a file with one per line; by default
-            ``NAME.categories.txt`` beside ``NAME.csv``, else every name that occurs, in alphabetical order.
-        delimiter: between columns, one character or ``tab``.
-        charset: of a file that is not UTF-8, such as ``latin-1``.
+        path: the table, CSV or, if its suffix says so, TSV.
+        unlisted: what a label that is not listed is, ``unknown`` or ``absent`` (required).
+        label_delimiter: what separates labels: one character, ``space``, ``tab``, or ``none`` if a cell is
+            one label; ``auto`` works if the cells can be split in only one way.
+        root: folder of the images (default: the folder of the table, or its ``images/`` if they are only
+            there).
+        file_column: column with the image names (default: ``fname`` or ``file_name``).
+        labels_column: column with the labels.
+        split_column: column with train, test or valid.
+        is_valid: whether True in column ``is_valid`` means ``valid`` or ``test``, or ``ignore`` the column.
+        categories: the categories, ``a,b,c`` or a file with one per line (default: ``NAME.categories.txt``
+            next to ``NAME.csv``, else every name that occurs, in alphabetical order).
+        delimiter: delimiter between columns, one character or ``tab``.
+        charset: character set, if not UTF-8, for example ``latin-1``.
         check_files: look for the image files to find their folder.
 
     Raises:
-        DataError: every fault of the file with line and column, and what can be read in more than one way.
+        DataError: all problems in the file, with line and column; a choice that the user must make.
     """
     check_choice("value of option is_valid:", is_valid, ("valid", "test", "ignore"))
     check_unlisted(unlisted)
     problems = Problems(path)
     columns = _Columns(path, file_column, labels_column, split_column, is_valid)
-    rows = list(columns.read(problems, csv_rows(path, delimiter or _by_suffix(path), charset)))
+    rows = list(columns.read(problems, csv_rows(path, delimiter or usual_delimiter(path), charset)))
     if not rows and not problems.count:
-        raise fault(path, "there is a header, but no row")
-    mark = _delimiter(problems, [row.cell for row in rows], label_delimiter, unlisted)
+        raise fault(path, "has a header but no rows")
+    mark = find_delimiter(problems, [row.cell for row in rows], label_delimiter, unlisted)
     facts = _facts(problems, rows, mark, _declared(path, categories))
     if not facts.columns:
-        raise fault(path, "no row lists a label", column=labels_column)
-    listed = facts.said
-    rest = rest_label(problems, unlisted, listed, len(facts.images) * len(facts.columns) - listed)
-    values, names = facts.matrix(rest)
+        raise fault(path, "no row lists any label", column=labels_column)
+    present = len(facts)
+    entries = len(facts.images) * len(facts.columns)
+    values, names = facts.matrix(rest_label(problems, unlisted, present, entries - present))
     notes: dict[str, object] = {"unlisted": unlisted} if unlisted else {"undecoded": True}
-    folder = find_root(path, facts.names, root, check_files)
     notes["label_delimiter"] = DELIMITERS.get(mark, mark) if mark else "none"
+    folder = find_root(path, facts.names, root, check_files)
     return assemble(
         problems, facts.names, values, names, root=folder, splits=facts.splits, lines=facts.lines, notes=notes
     )
-
-
-def _by_suffix(path: Path) -> str:
-    return "tab" if path.suffix.lower() == ".tsv" else ","
 
 
 def _declared(path: Path, categories: str | None) -> list[str] | None:
@@ -109,7 +97,7 @@ def _declared(path: Path, categories: str | None) -> list[str] | None:
 
 
 def categories_file(path: Path) -> Path:
-    """Return where the categories of a list are declared, if they are."""
+    """Return the file that may declare the categories of a list."""
     return path.with_name(f"{path.stem}.categories.txt")
 
 
@@ -123,7 +111,7 @@ class _Row:
 
 @dataclass
 class _Columns:
-    """Finds the columns by their names."""
+    """Names of the columns to read."""
 
     path: Path
     file: str | None
@@ -131,29 +119,25 @@ class _Columns:
     split: str
     is_valid: str
 
-    def read(self, problems: Problems, rows: Iterator[tuple[int, list[str]]]) -> Iterator[_Row]:
-        """Yield the rows; what is wrong with one is noted and the row left out."""
+    def read(self, problems: Problems, rows: Rows) -> Iterator[_Row]:
+        """Yield the good rows; report the others."""
         header = [name.strip() for name in next(rows, (1, []))[1]]
         if not header:
             raise fault(self.path, "the file is empty; expected a header fname,labels[,is_valid]")
         file, labels, split, flag = self._find(problems, header)
-        for line, row in rows:
-            if len(row) != len(header):
-                problems.add(f"{len(row)} fields, the header has {len(header)}", line=line, kind="bad-row")
-                continue
-            part = self._part(problems, row[split], line) if split is not None else ""
-            if flag is not None:
-                part = self._flag(problems, row[flag], line)
-            yield _Row(line, row[file], row[labels].strip(), part)
+        for line, row in full_rows(problems, rows, len(header)):
+            word = ""
+            if split is not None:
+                word = split_of(problems, row[split], line, self.split)
+            elif flag is not None:
+                word = self._flag(problems, row[flag], line)
+            yield _Row(line, row[file], row[labels].strip(), word)
 
     def _find(self, problems: Problems, header: list[str]) -> tuple[int, int, int | None, int | None]:
         names = [name for name in ([self.file] if self.file else NAME_COLUMNS) if name in header]
         if len(names) > 1:
-            raise fault(
-                self.path,
-                "has the columns fname and file_name; add -o file_column=fname to say which",
-                line=1,
-            )
+            text = "has columns fname and file_name; add -o file_column=fname or -o file_column=file_name"
+            raise fault(self.path, text, line=1)
         if not names:
             raise self._missing(header, self.file or "fname", "file_column")
         if self.labels not in header:
@@ -161,86 +145,35 @@ class _Columns:
         split = header.index(self.split) if self.split in header else None
         flag = header.index("is_valid") if "is_valid" in header and self.is_valid != "ignore" else None
         if split is not None and flag is not None:
-            text = f"has the columns is_valid and {self.split}; add -o is_valid=ignore to go by the second"
+            text = f"has columns is_valid and {self.split}; add -o is_valid=ignore to use column {self.split}"
             raise fault(self.path, text, line=1, kind="bad-header")
         used = {names[0], self.labels, self.split, "is_valid"}
         others = [name for name in header if name not in used]
         if others:
-            problems.add(f"not read: {', '.join(others)[:200]}", level="note", kind="other-columns", line=1)
-        for name in used:
+            problems.add(
+                f"columns not read: {', '.join(others)[:200]}", level="note", kind="other-columns", line=1
+            )
+        for name in sorted(used):
             if header.count(name) > 1:
                 problems.add(f"column '{name}' occurs twice", line=1, column=name, kind="bad-header")
         return header.index(names[0]), header.index(self.labels), split, flag
 
     def _missing(self, header: list[str], name: str, option: str) -> DataError:
-        other = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
-        if other:
-            text = f"no comma in the header; add -o delimiter={'tab' if other == chr(9) else repr(other)}"
-            return fault(self.path, text, line=1, kind="bad-header")
-        few = ", ".join(name[:40] for name in header[:5]) + (", …" if len(header) > 5 else "")
-        text = (
-            f"the header has no column '{name}', only {few}.{did_you_mean(name, header)} Add -o {option}=NAME"
-        )
+        wrong_delimiter = other_delimiter(self.path, header)
+        if wrong_delimiter is not None:
+            return wrong_delimiter
+        near = did_you_mean(name, header)
+        text = f"the header has no column '{name}', only {few(header)}.{near} Add -o {option}=NAME"
         return fault(self.path, text, line=1, kind="bad-header")
-
-    def _part(self, problems: Problems, cell: str, line: int) -> str:
-        word = cell.strip().lower()
-        if word not in SPLITS:
-            problems.add(
-                kind="bad-split",
-                line=line,
-                column=self.split,
-                value=word[:60],
-                expected="train, test or valid",
-            )
-        return SPLITS.get(word, "")
 
     def _flag(self, problems: Problems, cell: str, line: int) -> str:
         word = cell.strip().lower()
         if word not in TRUTH:
+            value = word[:60]
             problems.add(
-                kind="bad-split", line=line, column="is_valid", value=word[:60], expected="True or False"
+                kind="bad-split", line=line, column="is_valid", value=value, expected="True or False"
             )
         return self.is_valid if TRUTH.get(word) else "train"
-
-
-def _delimiter(problems: Problems, cells: Sequence[str], option: str | None, unlisted: str | None) -> str:
-    """Return the character between labels, nothing where a cell is one label; stop where it is not clear."""
-    words = {word: mark for mark, word in DELIMITERS.items()} | {"none": ""}
-    if option not in ("auto", "", None):
-        if option not in words and len(option or "") != 1:
-            raise ConfigError(
-                [f"option label_delimiter is one character, space, tab or none, got {option!r}"]
-            )
-        return words.get(option or "", option or "")
-    found = [mark for mark in DELIMITERS if any(mark in cell for cell in cells)]
-    if found and found[0] in ";|,":
-        # the space of "cat, dog" belongs to the comma
-        bare = [re.sub(f"\\s*{re.escape(found[0])}\\s*", found[0], cell) for cell in cells]
-        found = [mark for mark in found if any(mark in cell for cell in bare)]
-    if not found or (len(found) == 1 and found[0] in ";|,"):
-        return found[0] if found else ""
-    shown = "".join(_reading(cells, mark) for mark in (*found, ""))
-    rest = (
-        ""
-        if unlisted
-        else "\nand add -o unlisted=unknown or -o unlisted=absent for labels that are not listed"
-    )
-    problems.raise_any()
-    text = f"say what stands between labels, they can be read as{shown}{rest}"
-    raise fault(problems.source, text, kind="undeclared-delimiter")
-
-
-def _reading(cells: Sequence[str], mark: str) -> str:
-    names = sorted({label for cell in cells for label in _labels(cell, mark)})
-    word = DELIMITERS.get(mark, "none")
-    option = f'-o label_delimiter={word if word.isalpha() else repr(word)} (Python: label_delimiter="{word}")'
-    few = ", ".join(name[:30] for name in names[:5]) + (", …" if len(names) > 5 else "")
-    return f"\n  {option}: {len(names)} {'category' if len(names) == 1 else 'categories'}: {few}"
-
-
-def _labels(cell: str, mark: str) -> list[str]:
-    return [label for part in (cell.split(mark) if mark else [cell]) if (label := part.strip())]
 
 
 def _facts(problems: Problems, rows: Sequence[_Row], mark: str, declared: list[str] | None) -> Facts:
@@ -249,7 +182,7 @@ def _facts(problems: Problems, rows: Sequence[_Row], mark: str, declared: list[s
     lines: dict[str, int] = {}
     first_cells: dict[str, str] = {}
     for row in rows:
-        labels = _labels(row.cell, mark)
+        labels = split_labels(row.cell, mark)
         if row.name in facts.images:
             _note_repeat(problems, row, facts.lines[facts.images[row.name]], first_cells[row.name], mark)
             continue
@@ -261,20 +194,15 @@ def _facts(problems: Problems, rows: Sequence[_Row], mark: str, declared: list[s
         times.update(set(labels))
         if len(set(labels)) < len(labels):
             twice = next(label for label in labels if labels.count(label) > 1)
-            problems.add(
-                f"label '{twice}' is listed twice",
-                kind="repeated-label",
-                level="warning",
-                line=row.line,
-                value=twice,
-            )
+            text = f"label '{twice}' is listed twice"
+            problems.add(text, kind="repeated-label", level="warning", line=row.line, value=twice)
     if declared is None:
         _note_near(problems, times, lines)
     return facts
 
 
 def _note_repeat(problems: Problems, row: _Row, line: int, cell: str, mark: str) -> None:
-    differ = set(_labels(row.cell, mark)) ^ set(_labels(cell, mark))
+    differ = set(split_labels(row.cell, mark)) ^ set(split_labels(cell, mark))
     more = f"; they disagree about '{min(differ)}'" if differ else ""
     problems.add(
         f"image '{row.name}' occurs twice, on lines {line} and {row.line}{more}",
@@ -285,14 +213,15 @@ def _note_repeat(problems: Problems, row: _Row, line: int, cell: str, mark: str)
 
 
 def _note_near(problems: Problems, times: Counter[str], lines: dict[str, int]) -> None:
-    """Warn of a label seen once that is nearly the name of a frequent one."""
+    """Warn of a label that occurs once and is spelled almost like a frequent one."""
     frequent = [label for label, count in times.items() if count >= FREQUENT]
     rare = [label for label, count in times.items() if count == 1]
     for label in rare[: PAIRS // max(1, len(frequent))]:
         near = difflib.get_close_matches(label, frequent, 1, SIMILAR)
         if near:
+            frequent_label = f"'{near[0]}', which occurs {times[near[0]]} times"
             problems.add(
-                f"label '{label}' occurs once. Did you mean '{near[0]}' ({times[near[0]]} times)?",
+                f"label '{label}' occurs once. Did you mean {frequent_label}?",
                 kind="near-label",
                 level="warning",
                 line=lines[label],

@@ -1,20 +1,21 @@
-"""LVIS v1: COCO's layout, and for every image the categories somebody looked for and did not find."""
+"""LVIS v1: the format of COCO, plus the categories that annotators looked for and did not find."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from sarb.data.assemble import find_root
 from sarb.data.check.official import LVIS, compare
 from sarb.data.dataset import Data, Dataset
-from sarb.data.parse.stream import Element
-from sarb.data.readers.coco import Instances, annotation_files, first_holding
+from sarb.data.parse.element import Element
+from sarb.data.readers.coco import annotation_files
+from sarb.data.readers.image_files import first_holding, given_folder
+from sarb.data.readers.instances import Instances
 from sarb.labels import ABSENT, PRESENT, UNKNOWN
 
 
 def load_lvis(
-    place: Path,
+    path: Path,
     *,
     train_json: Path | None = None,
     test_json: Path | None = None,
@@ -22,31 +23,30 @@ def load_lvis(
 ) -> Data:
     """Read LVIS: ``lvis_v1_train.json`` and ``lvis_v1_val.json``, or one such file; most labels are unknown.
 
-    A category that is annotated or in ``not_exhaustive_category_ids`` is present, one in
-    ``neg_category_ids`` is absent, any other is unknown. Categories (1,203) are in ascending order of their
-    ids, images in the order of the file. An image is named by the last two parts of its address,
-    ``train2017/000000391895.jpg``: the validation file has images of both folders. They are looked for in
-        ``place``, its ``images/`` and ``coco/``, and beside ``place``.
+    A category is present if it is annotated or in ``not_exhaustive_category_ids``, absent if it is in
+    ``neg_category_ids``, and otherwise unknown. Categories (1,203) are sorted by id; images are in file
+    order. An image name is the last two parts of the URL, ``train2017/000000391895.jpg``, because the
+    validation file has images from both folders. Images are in ``path``, in its ``images/`` or ``coco/``, or
+    next to it.
 
     Args:
-        place: the folder of the files, or one that has them in ``annotations``, or one file, without test
-            images.
-        train_json: another file, relative to ``place``; without ``test_json`` there is no test file then.
-        test_json: the same for testing; relative to the folder of ``place`` if that is a file.
-        root: folder that holds ``train2017`` and ``val2017``, if it is another.
+        path: the folder of the files (or of ``annotations`` with the files), or one file without test split.
+        train_json: another file, relative to ``path``; then only ``test_json`` gives a test split.
+        test_json: file to test on, relative to ``path`` or, if that is a file, to its folder.
+        root: folder that contains ``train2017`` and ``val2017``, if it is somewhere else.
     """
-    below = "annotations/" if (place / "annotations" / "lvis_v1_train.json").is_file() else ""
+    below = "annotations/" if (path / "annotations" / "lvis_v1_train.json").is_file() else ""
     official = [f"{below}lvis_v1_{split}.json" for split in ("train", "val")]
-    files = annotation_files(place, official, train_json, test_json, "train_json and test_json")
-    near = place if place.is_file() else place / files[0].name
+    files = annotation_files(path, official, train_json, test_json, "train_json and test_json")
     parts: list[Dataset] = []
     for file in files:
-        found = _LvisInstances(file).read()
-        folder = (
-            _image_folder(place, file, found.names) if root is None else find_root(near, found.names, root)
-        )
-        part = found.dataset(UNKNOWN, folder, parts[0] if parts else None)
-        compare(file, LVIS.get(file.name), len(part), part.labels, found.annotations)
+        instances = _LvisInstances(file).read()
+        if root is None:
+            folder = _image_folder(path, file, instances.names)
+        else:
+            folder = given_folder(root, path.parent if path.is_file() else path)
+        part = instances.dataset(UNKNOWN, folder, parts[0] if parts else None)
+        compare(file, LVIS.get(file.name), len(part), part.labels, instances.annotations)
         parts.append(part)
     notes = {"unlisted": "unknown", "annotations": [file.name for file in files]}
     return Data(parts[0], parts[1] if len(parts) > 1 else parts[0].take([]), name="lvis", notes=notes)
@@ -54,7 +54,7 @@ def load_lvis(
 
 class _LvisInstances(Instances):
     def image(self, element: Element) -> None:
-        """Take an entry of ``images``, which also says what was looked for."""
+        """Add an entry of ``images``, which also lists the categories that were looked for."""
         self.add(element, self.images, "file_name", _file_name(element))
         for field, label in (("neg_category_ids", ABSENT), ("not_exhaustive_category_ids", PRESENT)):
             for category in element.identities(field):
@@ -62,7 +62,7 @@ class _LvisInstances(Instances):
 
 
 def _file_name(element: Element) -> str:
-    """Return the last two parts of the address; version 0.5 may have only a ``file_name``."""
+    """Return the last two parts of the URL; version 0.5 may have only a ``file_name``."""
     if isinstance(element.value, dict) and "coco_url" not in element.value and "file_name" in element.value:
         return element.text("file_name")
     parts = element.text("coco_url").split("/")
@@ -71,9 +71,9 @@ def _file_name(element: Element) -> str:
     return "/".join(parts[-2:])
 
 
-def _image_folder(place: Path, file: Path, names: Sequence[str]) -> Path:
-    home = place
-    if place.is_file():
+def _image_folder(path: Path, file: Path, names: Sequence[str]) -> Path:
+    home = path
+    if path.is_file():
         home = file.parent.parent if file.parent.name == "annotations" else file.parent
-    places = [home, home / "images", home / "coco", home.parent, home.parent / "coco"]
-    return first_holding(places, names)
+    folders = [home, home / "images", home / "coco", home.parent, home.parent / "coco"]
+    return first_holding(folders, names)

@@ -1,23 +1,24 @@
-"""A NumPy array of codes (N, C) with the names of its rows and columns in text files beside it."""
+"""A NumPy array of codes (N, C), with the names of its rows and columns in text files next to it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.data.assemble import SPLITS, assemble, declared_names, find_root
+from sarb.data.assemble import assemble, declared_names, find_root
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.codes import Codes
+from sarb.data.parse.messages import option
+from sarb.data.parse.rows import split_of
 from sarb.data.parse.text import text_lines
-from sarb.errors import did_you_mean
 
-#: rows looked at together
+#: rows to convert at once
 BLOCK = 50_000
-#: so many numbers that are no code are told apart, the others are only counted
+#: distinct invalid numbers to keep; the others are only counted
 STRANGE = 100
 
 
@@ -32,125 +33,120 @@ def load_npy(
     charset: str | None = None,
     check_files: bool = True,
 ) -> Data:
-    """Read an N×C array of codes: whole numbers, numbers with NaN for blank, or truth values.
+    """Read an N×C array of codes: integers, floats with NaN for blank, or booleans.
 
     Lines in messages are rows of the array, counted from 1.
 
     Args:
-        path: ``NAME.npy``, without Python objects.
+        path: ``NAME.npy``, an array of numbers or booleans.
         encoding: what the numbers mean: ``signed`` 1/-1/0, ``binary`` 1/0/NaN, ``minus_one_unknown`` 1/0/-1.
-        files: text file with one image name per row; by default ``NAME.files.txt`` or ``files.txt`` beside
-            it.
-        categories: ``a,b,c`` or a file with one name per column; by default ``NAME.categories.txt`` or
-            ``categories.txt`` beside it, else category 0, category 1, ….
-        splits: text file with train, test or valid per row; by default ``NAME.splits.txt`` if it is there.
-        root: folder of the images; by default the array's own, or its ``images/`` when the files are only
-            there.
-        charset: of text files that are not UTF-8, such as ``latin-1``.
+        files: text file with one image name per row (default: ``NAME.files.txt`` or ``files.txt`` next to
+            the array).
+        categories: ``a,b,c`` or a file with one name per column (default: ``NAME.categories.txt`` or
+            ``categories.txt`` next to the array, else category 0, category 1, …).
+        splits: text file with train, test or valid per row (default: ``NAME.splits.txt`` if it exists).
+        root: folder of the images (default: the folder of the array, or its ``images/`` if they are only
+            there).
+        charset: character set of the text files, if not UTF-8, for example ``latin-1``.
         check_files: look for the image files to find their folder.
 
     Raises:
-        DataError: every fault with row and column, or numbers that do not fit.
+        DataError: all problems, with row and column; names that do not match the shape of the array.
     """
     problems = Problems(path)
     array = _open(path)
     listed = _lines(path, "files", files, charset)
     if listed is None:
-        text = (
-            f"name its {len(array)} rows, one image per line, "
-            f"in {path.stem}.files.txt or files.txt beside it, or add"
-        )
-        raise fault(path, f'{text} -o files=FILE (Python: files="FILE")', kind="missing-names")
+        names_file = f"{path.stem}.files.txt or files.txt next to it"
+        text = f"the image names are missing; write all {len(array)}, one per line, to {names_file}, or add"
+        raise fault(path, f"{text} {option('files', 'FILE')}", kind="missing-names")
     _check_count(path, array, 0, listed)
-    names = _categories(path, array, categories)
-    codes = Codes(problems, names)
-    _count(codes, array)
+    category_names = _categories(path, array, categories)
+    codes = Codes(problems, category_names)
+    _append_rows(codes, array)
     values, notes = codes.decode(encoding)
-    rows = [name for _, name in listed[1]]
-    folder = find_root(path, rows, root, check_files)
-    parts = _parts(problems, path, array, _lines(path, "splits", splits, charset))
-    return assemble(problems, rows, values, names, root=folder, splits=parts, lines=codes.lines, notes=notes)
+    names = [name for _, name in listed.lines]
+    return assemble(
+        problems,
+        names,
+        values,
+        category_names,
+        root=find_root(path, names, root, check_files),
+        splits=_splits(problems, path, array, _lines(path, "splits", splits, charset)),
+        lines=codes.lines,
+        notes=notes,
+    )
 
 
 def _open(path: Path) -> NDArray[Any]:
-    """Map the array into memory; a file that claims to be larger than it is fails here."""
+    """Memory-map the array; this fails if the file is shorter than its header says."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # what NumPy raises for a damaged header is of many kinds
+    except Exception as error:  # NumPy raises many types for a damaged header
         reason = " ".join(str(error).split())[:200]
         if "ickle" in reason or "Python objects" in reason:
-            reason = (
-                "it holds Python objects, which could run any code; save numbers, array.astype(numpy.int8)"
-            )
-        raise fault(path, f"not an .npy file that can be read ({reason})", kind="bad-npy") from None
+            reason = "it contains Python objects, which can run code; save array.astype(numpy.int8) instead"
+        raise fault(path, f"not a readable .npy file ({reason})", kind="bad-npy") from None
     if not isinstance(array, np.ndarray):
-        raise fault(path, "an archive of arrays (.npz); save the one with the labels as .npy", kind="bad-npy")
+        raise fault(path, "is an archive of arrays (.npz); save the array of labels as .npy", kind="bad-npy")
     if array.dtype.kind not in "iufb":
-        raise fault(
-            path, f"holds {array.dtype}; expected whole numbers, floats or truth values", kind="bad-npy"
-        )
+        text = f"contains {array.dtype}; expected integers, floats or booleans"
+        raise fault(path, text, kind="bad-npy")
     if array.ndim != 2 or not array.size:
-        shape = " × ".join(map(str, array.shape)) or "a single number"
-        raise fault(path, f"has shape {shape}; expected images × categories", kind="bad-npy")
+        raise fault(path, f"has shape {array.shape}; expected (images, categories)", kind="bad-npy")
     return array
 
 
-Listed = tuple[Path, list[tuple[int, str]]]
+class _Listed(NamedTuple):
+    """A text file and its numbered lines."""
+
+    file: Path
+    lines: list[tuple[int, str]]
 
 
-def _lines(path: Path, what: str, option: str | None, charset: str | None) -> Listed | None:
-    """Return the file an option names, or that lies beside ``path``, and its lines."""
-    usual = [
-        path.with_name(f"{path.stem}.{what}.txt"),
-        *([path.with_name("files.txt")] if what == "files" else []),
-    ]
-    asked = [path.parent / option, Path(option).expanduser()] if option else usual
-    file = next((place for place in asked if place.is_file()), None)
-    if file is None:
-        if option:
-            raise fault(path, f"option {what}: there is no file {option}, neither here nor in {path.parent}")
-        return None
-    return file, list(text_lines(file, charset))
+def _lines(path: Path, option_name: str, value: str | None, charset: str | None) -> _Listed | None:
+    """Return the text file that an option names, or the default file next to ``path`` if it exists."""
+    if value:
+        candidates = [path.parent / value, Path(value).expanduser()]
+    else:
+        candidates = [path.with_name(f"{path.stem}.{option_name}.txt")]
+        candidates += [path.with_name("files.txt")] if option_name == "files" else []
+    file = next((candidate for candidate in candidates if candidate.is_file()), None)
+    if file is not None:
+        return _Listed(file, list(text_lines(file, charset)))
+    if value:
+        text = f"option {option_name}: no such file {value}, neither here nor in {path.parent}"
+        raise fault(path, text)
+    return None
 
 
-def _check_count(path: Path, array: NDArray[Any], axis: int, listed: Listed) -> None:
-    count = array.shape[axis]
-    (file, lines) = listed
-    if count != len(lines):
-        turned = f"; array.T would fit {file.name}" if array.shape[1 - axis] == len(lines) else ""
-        what = ("rows", "columns")[axis]
-        raise fault(path, f"has {count} {what}, but {file} has {len(lines)} names{turned}", kind="bad-length")
+def _check_count(path: Path, array: NDArray[Any], axis: int, listed: _Listed) -> None:
+    names = len(listed.lines)
+    if array.shape[axis] != names:
+        size = f"{array.shape[axis]} {('rows', 'columns')[axis]}"
+        turned = f"; array.T would match {listed.file.name}" if array.shape[1 - axis] == names else ""
+        raise fault(path, f"has {size}, but {listed.file} has {names} names{turned}", kind="bad-length")
 
 
-def _categories(path: Path, array: NDArray[Any], option: str | None) -> list[str]:
+def _categories(path: Path, array: NDArray[Any], declared: str | None) -> list[str]:
     usual = [path.with_name(f"{path.stem}.categories.txt"), path.with_name("categories.txt")]
-    chosen = option or next((file.name for file in usual if file.is_file()), None)
+    chosen = declared or next((file.name for file in usual if file.is_file()), None)
     names = declared_names(chosen, path)
     if names is None:
         return [f"category {number}" for number in range(array.shape[1])]
-    _check_count(path, array, 1, (Path(str(chosen)), list(enumerate(names, 1))))
+    _check_count(path, array, 1, _Listed(Path(str(chosen)), list(enumerate(names, 1))))
     return names
 
 
-def _parts(problems: Problems, path: Path, array: NDArray[Any], listed: Listed | None) -> list[str] | None:
+def _splits(problems: Problems, path: Path, array: NDArray[Any], listed: _Listed | None) -> list[str] | None:
     if listed is None:
         return None
     _check_count(path, array, 0, listed)
-    for line, word in listed[1]:
-        if word.strip().lower() not in SPLITS:
-            problems.add(
-                f"value {word[:60]!r}; expected train, test or valid.{did_you_mean(word[:60], SPLITS)}",
-                kind="bad-split",
-                file=listed[0],
-                line=line,
-                value=word[:60],
-                expected="train, test or valid",
-            )
-    return [SPLITS.get(word.strip().lower(), "") for _, word in listed[1]]
+    return [split_of(problems, word, line, file=listed.file) for line, word in listed.lines]
 
 
-def _count(codes: Codes, array: NDArray[Any]) -> None:
-    """Fill in all rows at once: the cells of an array are compared as numbers, never spelled one by one."""
+def _append_rows(codes: Codes, array: NDArray[Any]) -> None:
+    """Append all rows in blocks: compare arrays of numbers instead of spelling out every cell."""
     codes.lines.extend(range(1, len(array) + 1))
     for start in range(0, len(array), BLOCK):
         block = np.asarray(array[start : start + BLOCK])
@@ -164,8 +160,8 @@ def _count(codes: Codes, array: NDArray[Any]) -> None:
         room = max(0, STRANGE - len(codes.spellings))
         if len(strange) > room:
             cells[left] = codes.spellings["another number"]
-        for place in strange[:room].tolist():
-            cells.flat[place] = codes.spellings[str(block.flat[place])]
+        for index in strange[:room].tolist():
+            cells.flat[index] = codes.spellings[str(block.flat[index])]
         codes.flat.frombytes(cells.tobytes())
 
 

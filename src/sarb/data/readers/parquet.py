@@ -1,43 +1,45 @@
-"""Rows of a Parquet file as text, and how a typed cell is spelled."""
+"""Rows of a Parquet file, as text."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sarb.data.check.problems import fault
+from sarb.data.parse.messages import option
+from sarb.data.parse.rows import Rows
 from sarb.errors import DataError
 
 
 def cell_text(value: Any) -> str:
-    """Spell a typed cell as a CSV would: nothing and NaN are blank, a truth value is a word."""
-    # NaN is the one value that is not equal to itself
+    """Spell a typed cell as in a CSV: null and NaN are blank, booleans are words."""
+    # only NaN is not equal to itself
     return "" if value is None or value != value else str(value)
 
 
-def nested_column(path: Path, column: str, what: str, line: int | None = None) -> DataError:
-    """Return the error for a column that holds more than one code."""
-    option = f"-o ignore={column!r} (Python: ignore={column!r})"
-    text = f"holds {what}; expected one code. Leave the column out with {option}"
+def nested_column(path: Path, column: str, content: str, line: int | None = None) -> DataError:
+    """Return the error for a column whose cells are not single codes."""
+    text = (
+        f"contains {content}; expected one code per cell. Exclude the column with {option('ignore', column)}"
+    )
     return fault(path, text, line=line, column=column, kind="bad-value")
 
 
 def need_pyarrow(path: Path) -> tuple[Any, Any]:
-    """Return the modules pyarrow and pyarrow.parquet, or say how to install them."""
+    """Import pyarrow and pyarrow.parquet; if missing, raise an error that says how to install them."""
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise fault(
-            path, "Parquet files need pyarrow: pip install 'sarb[table]'", kind="missing-extra"
-        ) from None
+        text = "Parquet files need pyarrow: pip install 'sarb[table]'"
+        raise fault(path, text, kind="missing-extra") from None
     return pyarrow, parquet
 
 
-def parquet_rows(path: Path, ignore: Collection[str]) -> Iterator[tuple[int, list[str]]]:
+def parquet_rows(path: Path, ignore: Collection[str]) -> Rows:
     """Yield the column names, then the rows, numbered from 1."""
     pyarrow, parquet = need_pyarrow(path)
     try:
@@ -58,20 +60,20 @@ def parquet_rows(path: Path, ignore: Collection[str]) -> Iterator[tuple[int, lis
                     yield number, list(row)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise fault(path, f"not a Parquet file that can be read ({reason})", kind="bad-parquet") from None
+        raise fault(path, f"not a readable Parquet file ({reason})", kind="bad-parquet") from None
 
 
 def _texts(column: Any) -> list[str]:
-    """Spell an Arrow column (N,), every distinct value once: a column of codes has few of them."""
+    """Spell the cells of an Arrow column (N,); convert only distinct values, since codes repeat."""
     import pyarrow
 
-    if pyarrow.types.is_float16(column.type):  # Arrow cannot look for distinct values of this type
+    if pyarrow.types.is_float16(column.type):  # Arrow cannot find the distinct values of this type
         column = column.cast(pyarrow.float32())
     coded = column if pyarrow.types.is_dictionary(column.type) else column.dictionary_encode()
-    spelled = coded.dictionary
-    if pyarrow.types.is_binary(spelled.type) or pyarrow.types.is_large_binary(spelled.type):
-        spelled = spelled.cast(pyarrow.string())  # text of old writers is not marked as text
-    texts = np.array([*map(cell_text, spelled.to_pylist()), ""], object)
-    places = coded.indices.cast(pyarrow.int64()).fill_null(len(texts) - 1)
-    spelled_cells: list[str] = texts[places.to_numpy()].tolist()
-    return spelled_cells
+    distinct = coded.dictionary
+    if pyarrow.types.is_binary(distinct.type) or pyarrow.types.is_large_binary(distinct.type):
+        distinct = distinct.cast(pyarrow.string())  # old writers do not mark text as text
+    texts = np.array([*map(cell_text, distinct.to_pylist()), ""], object)
+    numbers = coded.indices.cast(pyarrow.int64()).fill_null(len(texts) - 1)  # the last text is blank
+    cells: list[str] = texts[numbers.to_numpy()].tolist()
+    return cells

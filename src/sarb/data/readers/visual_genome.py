@@ -1,6 +1,4 @@
-"""Visual Genome: the VG-200 builder from the official files, or published lists. Named = present, else
-absent.
-"""
+"""Visual Genome: build VG-200 from the official files, or read published lists."""
 
 from __future__ import annotations
 
@@ -12,24 +10,27 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.data.assemble import assemble, find_root
+from sarb.data.assemble import assemble
 from sarb.data.check.official import VISUAL_GENOME, compare
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
-from sarb.data.parse.stream import Element, Identity, identity_order, located_elements
+from sarb.data.parse.element import Element, Identity, identity_order
+from sarb.data.parse.messages import option
+from sarb.data.parse.stream import elements
 from sarb.data.parse.text import text_lines
+from sarb.data.readers.image_files import given_folder
 from sarb.data.readers.visual_genome_lists import LABELS, TEST_LIST, TRAIN_LIST, locate, published, read_lists
 from sarb.errors import ConfigError, check_choice
 from sarb.labels import ABSENT, PRESENT, UNKNOWN
 
-#: the file of names that mean the same, from the official site
+#: the official file of synonyms
 ALIASES = "object_alias.txt"
 IMAGES = "image_data.json"
 OBJECTS = "objects.json"
 
 
 def load_visual_genome(
-    place: Path,
+    path: Path,
     *,
     categories: int = 200,
     test: int = 10_000,
@@ -44,58 +45,56 @@ def load_visual_genome(
 ) -> Data:
     """Build VG-200 from ``objects.json`` and ``image_data.json``, or read published lists.
 
-    Builder: object names are lower-cased and stripped; the ``categories`` names found in most **images** (of
-        all
-    images, before the split) are kept, most frequent first, ties alphabetically; images are in ascending
-    order of id and ``numpy.random.RandomState(seed).permutation(N)[:test]`` are the test images.
-    An image without an entry in ``objects.json`` was never looked at: its labels are unknown.
+    To build VG-200, object names are stripped and lower-cased. The categories are the names that occur in the
+    most **images** (of all images, before the split), most frequent first, ties in alphabetical order. Images
+    are sorted by id, and ``numpy.random.RandomState(seed).permutation(N)[:test]`` are the test images. A
+    category is present if an object has that name, and otherwise absent. If an image has no entry in
+    ``objects.json``, nobody looked at it, and its labels are unknown.
 
-    Published lists are read when named, or when ``objects.json`` is not there and they have their published
-    names (``train_list_500.txt``, ``test_list_500.txt``, ``vg_category_200_labels_index.json``).
+    Published lists are read if options name them, or if there is no ``objects.json`` and they have their
+    published names (``train_list_500.txt``, ``test_list_500.txt``, ``vg_category_200_labels_index.json``).
 
     Args:
-        place: folder with the JSON files and the images in ``VG_100K`` and ``VG_100K_2``.
-        categories: how many to keep.
-        test: number of test images of the builder.
-        seed: of the test draw.
-        aliases: file such as ``object_alias.txt``: names that mean the same on a line, comma-separated,
-            first is kept; ``none`` says that names are kept apart, which is done with a warning when nothing
-            is said.
+        path: folder with the JSON files and the images in ``VG_100K`` and ``VG_100K_2``.
+        categories: number of categories to keep.
+        test: number of test images to draw.
+        seed: seed of this draw.
+        aliases: file of synonyms, for example ``object_alias.txt``: comma-separated names on each line, of
+            which the first is used; ``none`` keeps all names apart. If the file exists but this option is not
+            set, names are kept apart with a warning.
         train_list: published list of image names, one per line; needs ``test_list`` and ``label_file``.
         test_list: the same for testing.
-        label_file: JSON object image name -> list of category numbers from 0.
-        names: category names for ``label_file``, one per line; numbered when left out.
-        beyond: category numbers from ``categories`` on: ``refuse``, or ``drop`` (VG-200 is VG-500 without
+        label_file: JSON object, image name -> list of category numbers from 0.
+        names: category names for ``label_file``, one per line (default: category 0, category 1, …).
+        beyond: ``refuse`` or ``drop`` category numbers from ``categories`` on (VG-200 is VG-500 without
             them).
-        root: folder that holds the image folders, if it is another.
+        root: folder that contains the image folders, if it is somewhere else.
 
-    Paths in options are relative to ``place``.
+    Paths in options are relative to ``path``.
     """
     check_choice("value of option beyond:", beyond, ("refuse", "drop"))
     if categories < 1:
         raise ConfigError([f"option categories must be at least 1, got {categories}"])
-    place = place.parent if place.is_file() else place
-    images = place if root is None else find_root(place / OBJECTS, [], root)
-    given = {"train_list": train_list, "test_list": test_list, "label_file": label_file}
-    lists = (
-        [] if (place / OBJECTS).exists() and not any(given.values()) else published(place, given, categories)
-    )
-    if lists:
-        return read_lists(place, lists, names, categories, beyond, images)
+    folder = path.parent if path.is_file() else path
+    image_root = folder if root is None else given_folder(root, folder)
+    options = {"train_list": train_list, "test_list": test_list, "label_file": label_file}
+    has_objects = (folder / OBJECTS).exists()
+    if any(options.values()) or not has_objects:
+        lists = published(folder, options, categories)
+        if lists:
+            return read_lists(folder, lists, names, categories, beyond, image_root)
     if names is not None:
-        raise ConfigError(
-            [f"option names needs published lists: give option {option} too" for option in given]
-        )
-    if not (place / OBJECTS).exists():
+        raise ConfigError([f"option names needs published lists: add option {name} too" for name in options])
+    if not has_objects:
         lists_too = f"published lists ({TRAIN_LIST}, {TEST_LIST}, {LABELS.format(categories)})"
-        raise fault(place, f"neither {OBJECTS} with {IMAGES} nor {lists_too} are in it", kind="missing-file")
-    return _build(place, categories, test, seed, "none" if aliases is None else str(aliases), images)
+        raise fault(folder, f"contains neither {OBJECTS} with {IMAGES} nor {lists_too}", kind="missing-file")
+    return _build(folder, categories, test, seed, "none" if aliases is None else str(aliases), image_root)
 
 
 class _Shown:
-    """Which names are in which images: pair p says that image ``rows[p]`` shows name number ``numbers[p]``.
+    """Which names occur in which images: image ``rows[p]`` shows name number ``numbers[p]``.
 
-    Two numbers a pair instead of a set of texts for each of 108,077 images: 25 MB instead of 300.
+    These pairs take 25 MB for the 108,077 images; a set of strings per image would take 300 MB.
     """
 
     def __init__(self, images: int) -> None:
@@ -111,134 +110,135 @@ class _Shown:
             self.numbers.append(self.names.setdefault(name, len(self.names)))
 
     def most_frequent(self, aliases: Mapping[str, str], count: int) -> tuple[list[str], NDArray[np.int64]]:
-        """Return the ``count`` names in most images, most frequent first, ties alphabetically, and where
-        they are.
+        """Return the ``count`` most frequent names, ties in alphabetical order, and where they occur.
 
-        The second result (P, 2) are pairs of a row and the place of its name among the first.
+        The second result (P, 2) holds pairs of an image row and an index into the names.
         """
         merged: dict[str, int] = {}
         numbers = [merged.setdefault(aliases.get(name, name), len(merged)) for name in self.names]
         names = list(merged)
         width = max(1, len(merged))
         shown = np.asarray(numbers, np.int64)[np.asarray(self.numbers)]
-        pairs = np.unique(
-            np.asarray(self.rows, np.int64) * width + shown
-        )  # several objects, or aliases, are one
+        # several objects with one name, or with synonyms, count once
+        pairs = np.unique(np.asarray(self.rows, np.int64) * width + shown)
         rows = pairs // width
         shown = pairs % width
         times = np.bincount(shown, minlength=width).tolist()
         kept = sorted(range(len(names)), key=lambda number: (-times[number], names[number]))[:count]
-        place = np.full(width, -1)
-        place[kept] = np.arange(len(kept))
-        columns = place[shown]
+        column_of = np.full(width, -1)
+        column_of[kept] = np.arange(len(kept))
+        columns = column_of[shown]
         return [names[number] for number in kept], np.stack([rows, columns], 1)[columns >= 0]
 
 
-def _build(place: Path, categories: int, test: int, seed: int, aliases: str, folder: Path) -> Data:
-    images = _read_images(place / IMAGES)
-    shown = _read_objects(place / OBJECTS, {identity: row for row, identity in enumerate(images)})
-    chosen = _read_aliases(place / aliases) if aliases not in ("", "none") else {}
-    kept, pairs = shown.most_frequent(chosen, categories)
-    problems = Problems(place / OBJECTS)
-    if len(kept) < categories:
-        text = f"only {len(kept)} categories in it; add -o categories={len(kept)} or fewer"
-        problems.add(text, kind="option", value=str(categories))
-    if not 1 <= test < len(images):
-        text = f"has {len(images)} images, cannot take {test} of them for testing; add -o test=NUMBER"
-        problems.add(text, kind="option", file=place / IMAGES, value=str(test))
-        test = 0
-    problems.raise_any()
+def _build(folder: Path, categories: int, test: int, seed: int, aliases: str, image_root: Path) -> Data:
+    images = _read_images(folder / IMAGES)
+    shown = _read_objects(folder / OBJECTS, {identity: row for row, identity in enumerate(images)})
+    merged = _read_aliases(folder / aliases) if aliases not in ("", "none") else {}
+    kept, pairs = shown.most_frequent(merged, categories)
+    test = _checked_test(folder, len(kept), categories, len(images), test)
     if not aliases:
-        _note_aliases(place / ALIASES, shown, kept)
+        _note_aliases(folder / ALIASES, shown, kept)
     values = np.full((len(images), len(kept)), UNKNOWN, np.int8)
     values[shown.described] = ABSENT
     values[pairs[:, 0], pairs[:, 1]] = PRESENT
     splits = np.full(len(images), "train")
     splits[np.random.RandomState(seed).permutation(len(images))[:test]] = "test"
-    names = locate(folder, [name for name, _ in images.values()])
-    lines = [line for _, line in images.values()]
-    notes = {"categories": categories, "test": test, "seed": seed, "aliases": aliases if chosen else None}
-    drawn = {"test_split": f"{test} random images, seed {seed}"}
     data = assemble(
-        Problems(place / IMAGES),
-        names,
+        Problems(folder / IMAGES),
+        locate(image_root, [name for name, _ in images.values()]),
         values,
         kept,
-        root=folder,
+        root=image_root,
         splits=splits.tolist(),
-        lines=lines,
+        lines=[line for _, line in images.values()],
         name="vg",
-        notes={**notes, **drawn},
+        notes={
+            "categories": categories,
+            "test": test,
+            "seed": seed,
+            "aliases": aliases if merged else None,
+            "test_split": f"{test} random images, seed {seed}",
+        },
     )
-    compare(place / IMAGES, VISUAL_GENOME[IMAGES], len(images))
+    compare(folder / IMAGES, VISUAL_GENOME[IMAGES], len(images))
     return data
 
 
+def _checked_test(folder: Path, kept: int, categories: int, images: int, test: int) -> int:
+    """Report options that ask for more than there is; return the number of test images to draw."""
+    problems = Problems(folder / OBJECTS)
+    if kept < categories:
+        text = f"has only {kept} categories; add -o categories={kept} or fewer"
+        problems.add(text, kind="option", value=str(categories))
+    possible = 1 <= test < images
+    if not possible:
+        text = f"has {images} images, so {test} test images are not possible; add -o test=NUMBER"
+        problems.add(text, kind="option", file=folder / IMAGES, value=str(test))
+    problems.raise_any()
+    return test if possible else 0
+
+
 def _read_images(path: Path) -> dict[Identity, tuple[str, int]]:
-    """Return image id -> (file name, line), ascending; the name is the last part of its address, normally
-    ID.jpg.
-    """
+    """Return image id -> (file name, line), sorted by id; the name is the last part of the URL, or ID.jpg."""
     problems = Problems(path)
-    images = dict[Identity, tuple[str, int]]()
-    for element in located_elements(path):
+    images: dict[Identity, tuple[str, int]] = {}
+    for element in elements(path):
         try:
             identity = element.identity("image_id")
             url = element.text("url") if "url" in element.value else ""
             if identity in images:
-                raise ValueError(f"repeats image_id {identity!r} of line {images[identity][1]}")
+                raise ValueError(f"repeats image_id {identity!r} from line {images[identity][1]}")
             images[identity] = url.rsplit("/", 1)[-1] or f"{identity}.jpg", element.line
         except ValueError as error:
-            problems.add(f"{element.place} {error}", kind="bad-entry", line=element.line)
+            problems.add(f"{element.location} {error}", kind="bad-entry", line=element.line)
     problems.raise_any()
     if not images:
-        raise fault(
-            path, "no image in it; expected a JSON list of objects with image_id and url", kind="empty"
-        )
+        text = "contains no image; expected a JSON list of objects with image_id and url"
+        raise fault(path, text, kind="empty")
     return {identity: images[identity] for identity in sorted(images, key=identity_order)}
 
 
 def _read_objects(path: Path, rows: Mapping[Identity, int]) -> _Shown:
-    """Read which names are in which image."""
+    """Read which names occur in which image."""
     problems = Problems(path)
     shown = _Shown(len(rows))
-    lines = dict[Identity, int]()
-    for element in located_elements(path):
+    lines: dict[Identity, int] = {}
+    for element in elements(path):
         try:
             image = element.identity("image_id")
             names = _object_names(element)
         except ValueError as error:
-            problems.add(f"{element.place} {error}", kind="bad-entry", line=element.line)
+            problems.add(f"{element.location} {error}", kind="bad-entry", line=element.line)
             continue
         if image not in rows:
-            text = f"{element.place}: image id {image!r} is not in {IMAGES}"
+            text = f"{element.location}: image id {image!r} is not in {IMAGES}"
             problems.add(text, kind="unknown-id", line=element.line, value=str(image))
             continue
         if image in lines:
-            text = (
-                f"{element.place}: image id {image!r} has an entry on line {lines[image]} too; both are read"
-            )
+            entry = f"image id {image!r} also has an entry on line {lines[image]}"
+            text = f"{element.location}: {entry}; both are read"
             problems.add(text, kind="duplicate-row", level="warning", line=element.line, value=str(image))
         lines.setdefault(image, element.line)
         shown.add(rows[image], names)
     problems.raise_any()
     if not shown.described.any():
-        raise fault(
-            path, "no image in it; expected a JSON list of objects with image_id and objects", kind="empty"
-        )
+        text = "contains no image; expected a JSON list of objects with image_id and objects"
+        raise fault(path, text, kind="empty")
     return shown
 
 
 def _object_names(element: Element) -> set[str]:
-    """Return the names of an image's objects, cleaned."""
-    things = element.field("objects")
-    spelled = set[str]()
-    if not isinstance(things, list):
-        raise ValueError(f"objects is {reprlib.repr(things)}; expected a list")
-    for number, thing in enumerate(things):
-        names = thing.get("names") if isinstance(thing, dict) else None
-        # a text would be read as a list of its letters
+    """Return the cleaned names of the objects in an image."""
+    objects = element.field("objects")
+    spelled: set[str] = set()
+    if not isinstance(objects, list):
+        raise ValueError(f"objects is {reprlib.repr(objects)}; expected a list")
+    for number, item in enumerate(objects):
+        names = item.get("names") if isinstance(item, dict) else None
+        # a string would be read as a list of letters
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError(f"objects[{number}] has no list of names: {reprlib.repr(thing)}")
+            raise ValueError(f"objects[{number}] has no list of names: {reprlib.repr(item)}")
         spelled.update(names)
     return {name for name in map(_clean, spelled) if name}
 
@@ -248,7 +248,7 @@ def _clean(name: str) -> str:
 
 
 def _read_aliases(path: Path) -> dict[str, str]:
-    """Return name -> the first name of its line; a name on several lines belongs to the first."""
+    """Return name -> first name on its line; for a name on several lines, the first line counts."""
     aliases: dict[str, str] = {}
     for _, line in text_lines(path):
         names = [_clean(name) for name in line.split(",") if name.strip()]
@@ -258,15 +258,15 @@ def _read_aliases(path: Path) -> dict[str, str]:
 
 
 def _note_aliases(path: Path, shown: _Shown, kept: Sequence[str]) -> None:
-    """Warn that the official file of aliases lies there unused, and say what it would change."""
+    """Warn if the official file of synonyms exists but is not used, and say what it would change."""
     if not path.is_file():
         return
     others = set(shown.most_frequent(_read_aliases(path), len(kept))[0]) - set(kept)
     problems = Problems(path)
     problems.add(
-        f"is not used; with it {len(others)} of the {len(kept)} categories would be others. Say which is meant:"
-        f'\n  -o aliases={path.name} (Python: aliases="{path.name}"): names that mean the same are one category'
-        '\n  -o aliases=none (Python: aliases="none"): every name is its own, as read now',
+        f"is not used; it would change {len(others)} of the {len(kept)} categories. Declare what you want:"
+        f"\n  {option('aliases', path.name)}: synonyms are one category"
+        f"\n  {option('aliases', 'none')}: every name is a category of its own, as now",
         kind="aliases",
         level="warning",
     )

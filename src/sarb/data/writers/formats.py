@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.data.readers.list_table import DELIMITERS, categories_file
+from sarb.data.readers.list_delimiter import DELIMITERS
+from sarb.data.readers.list_table import categories_file
 from sarb.data.readers.parquet import need_pyarrow
 from sarb.errors import DataError
 from sarb.files import atomic_write

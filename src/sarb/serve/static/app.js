@@ -1,12 +1,18 @@
-// The page: which part is shown.
+// The page: shows Try, Review or Report.
 import { byId, notice, request } from "./page.js";
 import { startReview, enterReview } from "./review.js";
 import { startTry } from "./try.js";
 
 const PARTS = ["try", "review", "report"];
 
+function chosenPart(info) {
+  const name = location.hash.slice(1);
+  if (PARTS.includes(name)) return name;
+  return info.review ? "review" : "try";
+}
+
 function show(info) {
-  const part = PARTS.includes(location.hash.slice(1)) ? location.hash.slice(1) : info.review ? "review" : "try";
+  const part = chosenPart(info);
   for (const name of PARTS) byId(name).hidden = name !== part;
   for (const link of document.querySelectorAll("nav a")) {
     if (link.hash === `#${part}`) link.setAttribute("aria-current", "page");
@@ -21,7 +27,8 @@ function show(info) {
 async function start() {
   const info = await (await request("/api/info")).json();
   byId("run").textContent = info.name;
-  byId("model").textContent = `${info.model}, ${info.calibrated ? "calibrated" : "uncalibrated"} probabilities, sarb ${info.version}`;
+  const probabilities = `${info.calibrated ? "calibrated" : "uncalibrated"} probabilities`;
+  byId("model").textContent = `${info.model}, ${probabilities}, sarb ${info.version}`;
   byId("no-review").hidden = info.review;
   byId("desk").hidden = !info.review;
   document.querySelector(".filter").hidden = !info.review;
@@ -33,4 +40,4 @@ async function start() {
   show(info);
 }
 
-start().catch((error) => notice(`The server does not answer: ${error.message}`));
+start().catch((error) => notice(`The server does not respond: ${error.message}`));

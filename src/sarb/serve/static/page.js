@@ -1,11 +1,11 @@
-// What the parts of the page share.
+// Helpers shared by all parts of the page.
 
 export const byId = (id) => document.getElementById(id);
 
 export function element(name, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
+  const node = Object.assign(document.createElement(name), properties);
+  node.append(...children);
+  return node;
 }
 
 export function notice(text = "") {
@@ -15,14 +15,17 @@ export function notice(text = "") {
 
 export const percent = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
 
-// A refusal of the server has .status; without it the server was not reached.
+// An error reply of the server has .status; without it, the server could not be reached.
 export async function request(path, options = {}) {
   const reply = await fetch(path, options);
   if (reply.ok) return reply;
-  const said = await reply.json().catch(() => ({}));
-  const detail = typeof said.detail === "string" ? said.detail : `${reply.status} ${reply.statusText}`;
-  throw Object.assign(new Error(detail), { status: reply.status });
+  const { detail } = await reply.json().catch(() => ({}));
+  const message = typeof detail === "string" ? detail : `${reply.status} ${reply.statusText}`;
+  throw Object.assign(new Error(message), { status: reply.status });
 }
 
-export const post = async (path, body) =>
-  (await request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })).json();
+export async function post(path, body) {
+  const headers = { "Content-Type": "application/json" };
+  const reply = await request(path, { method: "POST", headers, body: JSON.stringify(body) });
+  return reply.json();
+}

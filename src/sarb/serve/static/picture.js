@@ -1,29 +1,35 @@
-// A photo on a canvas with a heat map laid over it.
+// A photo on a canvas, with a heat map over it.
 
-// colour of a value 0..255: transparent, yellow, orange, red; the same as .scale in style.css. Little attention leaves
-// the photo as it is, so that one can still see what it shows.
-const STOPS = [[0, 255, 225, 120, 0], [0.4, 255, 225, 120, 0], [0.65, 255, 200, 60, 90], [0.85, 255, 122, 26, 130], [1, 225, 20, 50, 160]];
+// Colours for values 0..255: transparent, yellow, orange, red; the same as .scale in style.css.
+// Where there is little attention, the photo stays visible.
+const STOPS = [
+  { at: 0, rgba: [255, 225, 120, 0] },
+  { at: 0.4, rgba: [255, 225, 120, 0] },
+  { at: 0.65, rgba: [255, 200, 60, 90] },
+  { at: 0.85, rgba: [255, 122, 26, 130] },
+  { at: 1, rgba: [225, 20, 50, 160] },
+];
 
 function colour(value) {
-  const place = value / 255;
-  let next = STOPS.findIndex((stop) => stop[0] >= place);
-  next = Math.max(next, 1);
-  const [from, to] = [STOPS[next - 1], STOPS[next]];
-  const share = (place - from[0]) / (to[0] - from[0]);
-  return [1, 2, 3, 4].map((part) => from[part] + share * (to[part] - from[part]));
+  const fraction = value / 255;
+  const next = Math.max(1, STOPS.findIndex((stop) => stop.at >= fraction));
+  const before = STOPS[next - 1];
+  const after = STOPS[next];
+  const share = (fraction - before.at) / (after.at - before.at);
+  return before.rgba.map((channel, index) => channel + share * (after.rgba[index] - channel));
 }
 
 export function fromBase64(text) {
-  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
-// grid [height, width] and bytes -> a canvas of that many pixels
+// Turns a grid [height, width] of bytes into a canvas with one pixel per byte.
 export function heatMap([height, width], bytes) {
   const canvas = document.createElement("canvas");
   canvas.width = width;
   canvas.height = height;
   const pixels = new ImageData(width, height);
-  bytes.forEach((value, place) => pixels.data.set(colour(value), 4 * place));
+  bytes.forEach((value, index) => pixels.data.set(colour(value), 4 * index));
   canvas.getContext("2d").putImageData(pixels, 0, 0);
   return canvas;
 }
@@ -48,14 +54,14 @@ export class Picture {
   }
 
   draw() {
-    const pen = this.canvas.getContext("2d");
+    const context = this.canvas.getContext("2d");
     const { width, height } = this.canvas;
-    pen.clearRect(0, 0, width, height);
-    if (this.photo) pen.drawImage(this.photo, 0, 0, width, height);
+    context.clearRect(0, 0, width, height);
+    if (this.photo) context.drawImage(this.photo, 0, 0, width, height);
     if (this.photo && this.heat) {
-      pen.imageSmoothingEnabled = true;
-      pen.imageSmoothingQuality = "high";
-      pen.drawImage(this.heat, 0, 0, width, height);
+      context.imageSmoothingEnabled = true;
+      context.imageSmoothingQuality = "high";
+      context.drawImage(this.heat, 0, 0, width, height);
     }
     this.canvas.dataset.heat = this.heat && this.photo ? "shown" : "";
   }

@@ -1,44 +1,64 @@
-// Review: one question at a time, answered with a key. Answers are sent in order, one by one, until the server has them.
+// Review: one question at a time, answered with a key.
+// Answers are sent in order, one at a time, and again until the server has them.
 import { byId, element, notice, percent, post, request } from "./page.js";
 import { Picture, fromBase64, heatMap } from "./picture.js";
 
-const KEYS = { y: "yes", n: "no", s: "skip", u: "undo", ArrowRight: "yes", ArrowLeft: "no", ArrowDown: "skip", ArrowUp: "undo" };
-const AGAIN = 2000;
-const WAITING = 5000;
-const FINAL = [400, 409, 422]; // a refusal that will not become right by repeating it
+const KEYS = {
+  y: "yes", n: "no", s: "skip", u: "undo",
+  ArrowRight: "yes", ArrowLeft: "no", ArrowDown: "skip", ArrowUp: "undo",
+};
+const RETRY = 2000; // milliseconds, after the server could not be reached
+const POLL = 5000; // milliseconds, while others hold the last questions
+const FINAL = [400, 409, 422]; // sending it again would not help
 
-const stored = (key, made) => sessionStorage.getItem(key) ?? (sessionStorage.setItem(key, made), made);
 const who = stored("sarb-who", crypto.getRandomValues(new Uint32Array(3)).join("-"));
-// What the server has not confirmed yet survives a reload. An undo that was never sent does not: it names nothing.
-const pending = JSON.parse(stored("sarb-pending", "[]")).filter((step) => step.path !== "undo" || step.question);
+// What the server has not confirmed yet survives a reload,
+// except an undo that was never sent: it does not yet name a question.
+const sendable = (step) => step.path !== "undo" || step.question;
+const pending = JSON.parse(stored("sarb-pending", "[]")).filter(sendable);
 let queue = [];
 let progress = null;
 let sending = false;
 let timer = 0;
 let entered = false;
 let picture = null;
+let drawn = null; // id of the question on the page
 const loaded = new Map(); // question id -> promise of [photo, heat]
 
 const wait = (time) => new Promise((resolve) => setTimeout(resolve, time));
 const category = () => byId("category").value || null;
 const keep = () => sessionStorage.setItem("sarb-pending", JSON.stringify(pending));
 
+function stored(key, initial) {
+  if (sessionStorage.getItem(key) === null) sessionStorage.setItem(key, initial);
+  return sessionStorage.getItem(key);
+}
+
 export function startReview() {
   picture = new Picture(byId("picture"));
   for (const name of ["yes", "no", "skip", "undo"]) byId(name).addEventListener("click", () => act(name));
   byId("back").addEventListener("click", () => act("undo"));
   byId("reopen").addEventListener("click", () => enqueue({ path: "reopen" }));
-  byId("heat").addEventListener("change", () => { drawn = null; render(); });
-  byId("category").addEventListener("change", () => { queue = []; enqueue({ path: "next" }); });
-  document.addEventListener("keydown", (event) => {
-    const typing = event.target.closest("select, input:not([type=checkbox]), textarea");
-    if (byId("review").hidden || typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (key === "h") byId("heat").click();
-    else if (KEYS[key]) act(KEYS[key]);
-    else return;
-    event.preventDefault();
+  byId("heat").addEventListener("change", () => {
+    drawn = null;
+    render();
   });
+  byId("category").addEventListener("change", () => {
+    queue = [];
+    enqueue({ path: "next" });
+  });
+  document.addEventListener("keydown", pressed);
+}
+
+function pressed(event) {
+  const typing = event.target.closest("select, input:not([type=checkbox]), textarea");
+  const shortcut = event.ctrlKey || event.metaKey || event.altKey;
+  if (byId("review").hidden || typing || shortcut || event.repeat) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (key === "h") byId("heat").click();
+  else if (KEYS[key]) act(KEYS[key]);
+  else return;
+  event.preventDefault();
 }
 
 export async function enterReview() {
@@ -72,7 +92,7 @@ async function send() {
   while (pending.length) {
     const { path, ...step } = pending[0];
     if (path !== "next") say("Saving …");
-    if (path === "undo" && !step.question) { // named now, so that sending it twice takes back one answer
+    if (path === "undo" && !step.question) { // with its id, so that sending it twice takes back one answer
       step.question = progress.undo;
       pending[0] = { path, ...step };
       keep();
@@ -89,8 +109,9 @@ async function send() {
         keep();
         notice(error.message);
       } else {
-        notice(`Not saved yet, trying again: ${error.status ? error.message : "the server cannot be reached"}`);
-        await wait(AGAIN);
+        const reason = error.status ? error.message : "the server cannot be reached";
+        notice(`Not saved yet, trying again: ${reason}`);
+        await wait(RETRY);
       }
     }
   }
@@ -107,8 +128,9 @@ function take(reply) {
   const answered = new Set(pending.filter((step) => step.path === "answer").map((step) => step.question));
   queue = reply.next.filter((question) => !answered.has(question.id));
   clearTimeout(timer);
-  if (!queue.length && progress.open) timer = setTimeout(() => enqueue({ path: "next" }), WAITING);
-  say(progress.problem ? `The table is not up to date: ${progress.problem}` : `Saved. The table is ${progress.out}`);
+  if (!queue.length && progress.open) timer = setTimeout(() => enqueue({ path: "next" }), POLL);
+  if (progress.problem) say(`The table is not up to date: ${progress.problem}`);
+  else say(`Saved. The reviewed table is ${progress.out}`);
   render();
 }
 
@@ -116,16 +138,22 @@ const say = (text) => { byId("saved").textContent = text; };
 
 function load(question) {
   if (!loaded.has(question.id)) {
-    const photo = request(`/api/images/${question.image}`).then((reply) => reply.blob()).then(createImageBitmap);
-    const heat = request(`/api/images/${question.image}/heat/${question.category}`).then((reply) => reply.json())
-      .then((found) => heatMap(found.grid, fromBase64(found.heat)));
-    loaded.set(question.id, Promise.all([photo, heat]));
+    loaded.set(question.id, Promise.all([loadPhoto(question), loadHeat(question)]));
     if (loaded.size > 20) loaded.delete(loaded.keys().next().value);
   }
   return loaded.get(question.id);
 }
 
-let drawn = null;
+async function loadPhoto(question) {
+  const reply = await request(`/api/images/${question.image}`);
+  return createImageBitmap(await reply.blob());
+}
+
+async function loadHeat(question) {
+  const reply = await request(`/api/images/${question.image}/heat/${question.category}`);
+  const { grid, heat } = await reply.json();
+  return heatMap(grid, fromBase64(heat));
+}
 
 function render() {
   const question = queue[0];
@@ -146,7 +174,8 @@ function render() {
 function draw(question) {
   if (drawn === question.id) return;
   drawn = question.id;
-  byId("question").replaceChildren("Is there ", element("b", { textContent: question.label }), " in this photo?");
+  const label = element("b", { textContent: question.label });
+  byId("question").replaceChildren("Does this photo show ", label, "?");
   byId("chance-bar").style.width = `${100 * question.probability}%`;
   byId("chance").textContent = `The model says ${percent(question.probability)}`;
   byId("reason").textContent = question.reason;
@@ -159,25 +188,27 @@ function draw(question) {
     picture.lay(byId("heat").checked ? heat : null);
     picture.canvas.dataset.question = question.id;
     picture.canvas.setAttribute("aria-label", question.file_name);
-    queue.slice(1).forEach((next) => load(next).catch(() => {})); // the next ones are there when they are needed
+    // load the next ones ahead
+    for (const next of queue.slice(1)) load(next).catch(() => {});
   }).catch((error) => {
     loaded.delete(question.id);
     if (drawn !== question.id) return;
     picture.show(null);
     if (error.status) notice(error.message);
-    else { // the server cannot be reached; the photo comes when it can
+    else { // the server cannot be reached: try again
       drawn = null;
-      setTimeout(render, AGAIN);
+      setTimeout(render, RETRY);
     }
   });
 }
 
 function finish() {
   drawn = null;
-  const where = category() ? ` for ${category()}` : "";
+  const ofCategory = category() ? ` for ${category()}` : "";
+  const held = `All open questions${ofCategory} are with somebody else (${progress.open} left).`;
   byId("done-text").textContent = progress.open
-    ? `The last ${progress.open} open questions${where} are with somebody else. This page asks again by itself.`
-    : `No open question is left${where}.`;
+    ? `${held} This page checks again on its own.`
+    : `No open question is left${ofCategory}.`;
   byId("reopen").hidden = !progress.skip;
   byId("reopen").textContent = `Ask the ${progress.skip} skipped again`;
   byId("back").hidden = !progress.undo;

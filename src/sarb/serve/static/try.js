@@ -11,66 +11,87 @@ export function startTry(info) {
   const files = byId("files");
   files.addEventListener("change", () => {
     send([...files.files]);
-    files.value = ""; // the same photo may be chosen again
+    files.value = ""; // so that the same photo can be chosen again
   });
-  for (const kind of ["dragenter", "dragover"]) drop.addEventListener(kind, (event) => { event.preventDefault(); drop.classList.add("over"); });
-  for (const kind of ["dragleave", "drop"]) drop.addEventListener(kind, () => drop.classList.remove("over"));
-  // a photo dropped beside the field must not replace the page
-  for (const kind of ["dragover", "drop"]) window.addEventListener(kind, (event) => event.preventDefault());
-  drop.addEventListener("drop", (event) => send([...event.dataTransfer.files]));
+  listen(drop, ["dragenter", "dragover"], (event) => {
+    event.preventDefault();
+    drop.classList.add("over");
+  });
+  listen(drop, ["dragleave", "drop"], () => drop.classList.remove("over"));
+  // a photo dropped outside the field must not replace the page
+  listen(window, ["dragover", "drop"], (event) => event.preventDefault());
+  listen(drop, ["drop"], (event) => send([...event.dataTransfer.files]));
+}
+
+function listen(target, events, handler) {
+  for (const event of events) target.addEventListener(event, handler);
 }
 
 async function send(files) {
   notice();
-  const places = files.map((file) => element("article", { className: "card photo" }, element("p", { className: "hint", textContent: `${file.name} …` })));
-  byId("photos").prepend(...places);
+  const cards = files.map((file) => {
+    const waiting = element("p", { className: "hint", textContent: `${file.name} …` });
+    return element("article", { className: "card photo" }, waiting);
+  });
+  byId("photos").prepend(...cards);
   for (const [number, file] of files.entries()) {
     try {
-      if (file.size > limit) throw new Error(`${file.name}: too large, at most ${Math.floor(limit / 1048576)} MB`);
-      const form = new FormData();
-      form.append("photos", file);
-      const [found] = await (await request("/api/predict", { method: "POST", body: form })).json();
-      if (found.error) throw new Error(found.error);
-      await fill(places[number], found);
+      await fill(cards[number], await predict(file));
     } catch (error) {
-      places[number].replaceChildren(element("p", { className: "error", role: "alert", textContent: error.status || error.name === "Error" ? error.message : `${file.name}: the server cannot be reached` }));
+      const told = error.status || error.name === "Error";
+      const textContent = told ? error.message : `${file.name}: the server cannot be reached`;
+      cards[number].replaceChildren(element("p", { className: "error", role: "alert", textContent }));
     }
   }
 }
 
-async function fill(place, found) {
+async function predict(file) {
+  const megabytes = Math.floor(limit / 1048576);
+  if (file.size > limit) throw new Error(`${file.name}: too large, at most ${megabytes} MB`);
+  const form = new FormData();
+  form.append("photos", file);
+  const [photo] = await (await request("/api/predict", { method: "POST", body: form })).json();
+  if (photo.error) throw new Error(photo.error);
+  return photo;
+}
+
+async function fill(card, photo) {
   const canvas = element("canvas");
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", found.name);
+  canvas.setAttribute("aria-label", photo.name);
   const picture = new Picture(canvas);
-  picture.show(await createImageBitmap(new Blob([fromBase64(found.preview)], { type: "image/jpeg" })));
+  picture.show(await createImageBitmap(new Blob([fromBase64(photo.preview)], { type: "image/jpeg" })));
   const list = element("ul", { className: "labels" });
   const state = { pinned: null };
-  const rows = found.labels.map((label) => row(label, found.grid, picture, state));
+  const rows = photo.labels.map((label) => row(label, photo.grid, picture, state));
   list.append(...rows.slice(0, SHOWN));
-  const scale = element("p", { className: "scale" }, "looked little", element("i"), "looked most");
-  const right = element("div", {}, element("h2", { textContent: found.name }), list);
+  const scale = element("p", { className: "scale" }, "little attention", element("i"), "most attention");
+  const right = element("div", {}, element("h2", { textContent: photo.name }), list);
   if (rows.length > SHOWN) {
     const more = element("button", { className: "more", textContent: `Show all ${rows.length}` });
-    more.addEventListener("click", () => { list.append(...rows.slice(SHOWN)); more.remove(); });
+    more.addEventListener("click", () => {
+      list.append(...rows.slice(SHOWN));
+      more.remove();
+    });
     right.append(more);
   }
-  place.replaceChildren(element("div", {}, element("figure", { className: "stage" }, canvas), scale), right);
+  const left = element("div", {}, element("figure", { className: "stage" }, canvas), scale);
+  card.replaceChildren(left, right);
 }
 
 function row(label, grid, picture, state) {
-  const fillBar = element("i");
-  fillBar.style.width = `${100 * label.probability}%`;
+  const bar = element("i");
+  bar.style.width = `${100 * label.probability}%`;
   const button = element("button", { type: "button" },
     element("span", { className: label.present ? "name present" : "name", textContent: label.label }),
     element("span", { className: "value", textContent: percent(label.probability) }),
-    element("span", { className: "meter" }, fillBar));
+    element("span", { className: "meter" }, bar));
   button.dataset.label = label.label;
   button.setAttribute("aria-pressed", "false");
   let heat = null;
   const own = () => (heat ??= heatMap(grid, fromBase64(label.heat)));
-  for (const kind of ["mouseenter", "focus"]) button.addEventListener(kind, () => picture.lay(own()));
-  for (const kind of ["mouseleave", "blur"]) button.addEventListener(kind, () => picture.lay(state.pinned && state.pinned.heat));
+  listen(button, ["mouseenter", "focus"], () => picture.lay(own()));
+  listen(button, ["mouseleave", "blur"], () => picture.lay(state.pinned && state.pinned.heat));
   button.addEventListener("click", () => {
     const before = state.pinned;
     if (before) before.button.setAttribute("aria-pressed", "false");

@@ -1,0 +1,18 @@
+from sarb.data.parse.messages import counted, few, first_here, option
+
+
+def test_an_option_is_quoted_for_the_shell():
+    assert option("unlisted", "absent") == '-o unlisted=absent (Python: unlisted="absent")'
+    assert option("control", "my pet") == "-o control='my pet' (Python: control=\"my pet\")"
+    assert option("categories", 7) == "-o categories=7 (Python: categories=7)"
+
+
+def test_numbers_have_the_right_noun():
+    assert [counted(count, "task") for count in (0, 1, 2000)] == ["0 tasks", "1 task", "2,000 tasks"]
+
+
+def test_few_of_many():
+    assert few(["a", "b"]) == "a, b"
+    assert few(["a", "b", "c"], most=2) == "a, b, …"
+    assert few({"abc": 1}, longest=2) == "ab"
+    assert (first_here(1), first_here(3)) == ("", " (3 times, first here)")
