@@ -15,7 +15,7 @@ from sarb.registry import register
 
 
 class Queries(Network):
-    """a_cp = softmax_p(q_c · x_p), f_c = Σ_p a_cp x_p, logit_c = w_c · (f + s A f)_c + b_c; A co-occurrence."""
+    """a_cp = softmax_p(q_c · x_p), f_c = Σ_p a_cp x_p, logit_c = w_c · (f + s A f)_c + b_c."""
 
     parts: ClassVar = {"backbone": "backbone", "queries": "queries", "classifier": "classifier"}
     per_category = ("queries", "classifier.")

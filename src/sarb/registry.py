@@ -1,8 +1,8 @@
-"""Names of networks, methods, backbones and data sets. Nothing is imported before it is used.
+"""The names of networks, methods, backbones and datasets; nothing is imported before it is used.
 
-A visible dict maps each name to its class. A name is built in, registered in Python with :func:`register`, or
-declared by an installed package as an entry point of the group ``sarb.networks``, ``sarb.methods``,
-``sarb.backbones`` or ``sarb.datasets`` (a plug-in).
+A dict maps each name to its class. A name is built in, registered in Python with :func:`register`, or
+declared by an installed package (a plug-in) as an entry point of the group ``sarb.networks``,
+``sarb.methods``, ``sarb.backbones`` or ``sarb.datasets``.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class PlugIn(NamedTuple):
 
 
 class Registry(dict[str, Target]):
-    """Names of one kind. As a dict it holds what is built in or registered; plug-ins are looked up as well.
+    """The names of one kind: a dict of built-in and registered names that also finds plug-ins.
 
     Args:
-        kind: what the names stand for.
+        kind: ``"network"``, ``"method"``, ``"backbone"`` or ``"dataset"``.
         built_in: name -> ``"module:attribute"``.
     """
 
@@ -48,7 +48,7 @@ class Registry(dict[str, Target]):
         self._searched: list[str] | None = None
 
     def plug_ins(self) -> dict[str, PlugIn]:
-        """Return what installed packages declare, without importing them."""
+        """Return the entry points of installed packages, without importing them."""
         if self._searched != sys.path:
             self._plug_ins = _installed(self.kind, self.built_in)
             self._searched = list(sys.path)
@@ -71,27 +71,27 @@ class Registry(dict[str, Target]):
         return repr(dict(self))
 
     def get(self, name: str, default: Any = None) -> Any:
-        """``self[name]``, or the default."""
+        """Return ``self[name]``, or the default."""
         if name in self:
             return self[name]
         return default
 
     def keys(self) -> KeysView[str]:  # type: ignore[override]
-        """All names."""
+        """Return all names."""
         return KeysView(self)
 
     def values(self) -> ValuesView[Target]:  # type: ignore[override]
-        """All targets."""
+        """Return all targets."""
         return ValuesView(self)
 
     def items(self) -> ItemsView[str, Target]:  # type: ignore[override]
-        """All names with their targets."""
+        """Return all names with their targets."""
         return ItemsView(self)
 
 
 def _installed(kind: str, built_in: frozenset[str]) -> dict[str, PlugIn]:
-    """Read the entry points of one group; report all that cannot be taken at once."""
-    from importlib.metadata import entry_points  # takes as long to import as the rest of the command line
+    """Read the entry points of one group; report all problems at once."""
+    from importlib.metadata import entry_points  # slow to import, and most commands do not need it
 
     found: dict[str, PlugIn] = {}
     problems = []
@@ -102,7 +102,9 @@ def _installed(kind: str, built_in: frozenset[str]) -> dict[str, PlugIn]:
         if entry.name in found and found[entry.name] != plug_in:
             problem = f"the package '{found[entry.name].package}' also declares {kind} '{entry.name}'"
         if problem:
-            problems.append(f"plug-in package '{package}': {problem}. Mend it, or: pip uninstall {package}")
+            problems.append(
+                f"plug-in package '{package}': {problem}. Fix it, or run: pip uninstall {package}"
+            )
         found[entry.name] = plug_in
     if problems:
         raise ConfigError(problems)
@@ -110,11 +112,11 @@ def _installed(kind: str, built_in: frozenset[str]) -> dict[str, PlugIn]:
 
 
 def _problem(kind: str, name: str, target: object, built_in: frozenset[str]) -> str:
-    """Say why a name cannot stand for a target, or nothing."""
+    """Return why a name or its target is not valid, or an empty string."""
     if name in built_in:
         return f"{kind} '{name}' is built in, choose another name"
     if not NAME.fullmatch(name):
-        return f"'{name}' is no name of a {kind}: a letter, then letters, digits, - and _"
+        return f"'{name}' is not a valid name: use a letter, then letters, digits, - and _"
     if isinstance(target, str) and not PATH.fullmatch(target):
         return f"{kind} '{name}' must be given as 'module:attribute', got '{target}'"
     if not isinstance(target, str) and not callable(target):
@@ -183,18 +185,18 @@ REGISTRIES: dict[str, Registry] = {
 
 
 def register(kind: str, name: str, target: Target) -> None:
-    """Add a network, method, backbone or data set of your own for this process.
+    """Add your own network, method, backbone or dataset, for this process.
 
-    Registering a name of your own again replaces it. A model folder stores the name, so a process that loads
-    the model registers the network and the backbone first.
+    You can register your own name again; the last target wins. A model folder stores only the names, so
+    register the network and the backbone before you load the model in another process.
 
     Args:
         kind: ``"network"``, ``"method"``, ``"backbone"`` or ``"dataset"``.
-        name: what ``fit``, ``load`` and the recipes call it.
-        target: the class (for a backbone or data set also a function), or ``"module:attribute"``.
+        name: its name in ``fit``, ``load`` and recipes.
+        target: the class (for a backbone or dataset also a function), or ``"module:attribute"``.
 
     Raises:
-        ConfigError: an unknown kind, or a name that is built in.
+        ConfigError: an unknown kind, a built-in name, or a target of the wrong type.
     """
     if kind not in REGISTRIES:
         raise ConfigError([unknown_name("kind", kind, REGISTRIES)])
@@ -206,7 +208,7 @@ def register(kind: str, name: str, target: Target) -> None:
 
 
 def find(kind: str, registry: Mapping[str, Target], name: str) -> Any:
-    """Return the class or function behind a name; a wrong name lists the right ones."""
+    """Return the class or function of a name; the error for an unknown name lists the known ones."""
     if name not in registry:
         problem = unknown_name(kind, name, registry)
         if isinstance(registry, Registry):
@@ -220,7 +222,7 @@ def find(kind: str, registry: Mapping[str, Target], name: str) -> Any:
         return target
     try:
         return _imported(target)
-    except Exception as error:  # a plug-in may fail in any way
+    except Exception as error:  # a plug-in can fail in any way
         if not isinstance(registry, Registry) or name in registry.built_in:
             raise
         plug_in = registry.plug_ins().get(name)
@@ -239,10 +241,10 @@ def _imported(target: str) -> Any:
 
 
 def summary(target: Target) -> str:
-    """First line of a docstring, read without importing anything.
+    """Return the first line of a docstring, without importing anything.
 
-    Of a file of ours it is the module's, since each holds one idea. Elsewhere it is that of the class or
-    function, or else the module's; nothing where there is none, or no source.
+    For built-in names it is the docstring of the module, because each module has one topic. For others it is
+    that of the class or function, or else of the module. It is empty if there is no docstring or no source.
     """
     if not isinstance(target, str):
         return _first_line(target.__doc__)
@@ -250,7 +252,7 @@ def summary(target: Target) -> str:
     file = _source(module)
     try:
         tree = ast.parse("" if file is None else file.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError, OSError):  # a broken plug-in is reported when it is used
+    except (SyntaxError, ValueError, OSError):  # reported when the plug-in is used
         return ""
     if not module.startswith("sarb."):
         for node in tree.body:
@@ -264,11 +266,11 @@ def _first_line(text: str | None) -> str:
 
 
 def _source(module: str) -> Path | None:
-    """Return the file of a module. Looking for a top-level package runs none of its code."""
+    """Return the file of a module; looking up a top-level package does not run its code."""
     top, *rest = module.split(".")
     try:
         spec = importlib.util.find_spec(top)
-    except ValueError:  # __main__, and modules that were put together by hand
+    except ValueError:  # a module without a spec, such as __main__
         return None
     if spec is None:
         return None

@@ -145,7 +145,8 @@ def test_an_installed_package_needs_no_registration(data, tmp_path, monkeypatch,
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sarb-outside\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[sarb.networks]\nplugged = sarb_outside:Queries\n[sarb.methods]\nplugged = sarb_outside:AssumeNegative\n"
+        "[sarb.networks]\nplugged = sarb_outside:Queries\n"
+        "[sarb.methods]\nplugged = sarb_outside:AssumeNegative\n"
     )
     code = code_of("add_a_network.py") + code_of("add_a_method.py")
     (tmp_path / "sarb_outside.py").write_text(code, encoding="utf-8")

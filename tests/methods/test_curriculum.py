@@ -137,7 +137,7 @@ def test_uncertainty_is_the_deviation_of_the_probability_over_passes_with_dropou
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strategy": "uncertainty"}, "strategy 'uncertainty' needs dropout, which network Echo has not"),
+        ({"strategy": "uncertainty"}, "strategy 'uncertainty' needs dropout, but network Echo has none"),
         ({"strategy": "scores"}, "Did you mean 'score'?"),
         ({"strategy": "top", "threshold": 2.0}, "is a share of at most 1, got 2"),
         ({"threshold": -1.0}, "method.threshold must be at least 0, got -1"),

@@ -443,7 +443,7 @@ def test_two_processes_share_the_batches_and_write_one_run(squares: Path, tmp_pa
 
 def test_a_run_too_short_for_blending_warns(squares_data: sarb.Data) -> None:
     with pytest.warns(
-        UserWarning, match="blending starts at epoch 5, but the last epoch is 0: this run is plain"
+        UserWarning, match="blending starts at epoch 5, but the last epoch is 0: no blending in this run"
     ):
         fit(squares_data.train, epochs=1, method_options={"start": 5})
 

@@ -147,7 +147,7 @@ def test_a_prefix_ends_with_a_name_and_the_longest_counts():
         "two",
         "one",
     ]
-    with pytest.raises(ConfigError, match=r"Own\.parts has no prefix that fits the parameter 'ab\.weight'"):
+    with pytest.raises(ConfigError, match=r"Own\.parts has no prefix for the parameter 'ab\.weight'"):
         Own.part_of("ab.weight")
 
 

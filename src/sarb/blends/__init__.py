@@ -1,10 +1,12 @@
-"""Blends: ``(x, targets) -> (x, targets)`` at one stage of the network, completing entries that were unknown.
+"""Blends: ``(x, targets) -> (x, targets)`` at one stage of the network; they complete unknown entries.
 
-instance      ILRB: borrow a known positive from another image, representations (B, C, D)
-prototype     PLRB: borrow from the prototypes of a category, representations (B, C, D)
-kmeans        the prototypes
-coefficient   α and β
-mixup         mix whole images or maps: IP-Mixup and FM-Mixup
+ILRB (:class:`InstanceBlend`) and PLRB (:class:`PrototypeBlend`) work on the representations (B, C, D).
+
+instance     ILRB, with a known positive of another image
+prototype    PLRB, with a prototype of the category
+kmeans       the clustering that finds prototypes
+coefficient  α and β
+mixup        mixing of whole images or maps
 """
 
 from sarb.blends.instance import InstanceBlend, random_partner

@@ -1,8 +1,8 @@
 """The blending coefficients α and β: learnable or fixed, one for all categories or one for each.
 
-The coefficient is stored as it is and clamped, not as the logit of a sigmoid: it starts exactly at the number
-asked for, its learning rate reads as "change of α per step" everywhere (a sigmoid divides it by four or
-more), and the saved state shows the number itself.
+The coefficient is stored directly and clamped, not as the logit of a sigmoid. It then starts exactly at the
+given value, its learning rate is the change of α per step (a sigmoid divides it by four or more), and the
+saved state shows the value itself.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from sarb.errors import ConfigError
 
-#: α and β stay in [EPSILON, 1 − EPSILON]: at 1 a blend would hold nothing of the partner and its target 1−α
-#: = 0 would be a plain negative, at 0 it would hold nothing of the image itself
+#: α and β stay in [EPSILON, 1 − EPSILON]. At 1 a blend would contain nothing of the partner, and its target
+#: 1−α = 0 would be a negative; at 0 it would contain nothing of the image itself.
 EPSILON = 0.01
 
 
@@ -29,15 +29,14 @@ def add_coefficient(module: nn.Module, name: str, start: float, learnable: bool,
 
 
 def bounded(coefficient: Tensor) -> Tensor:
-    """Return the coefficient inside its interval, with the gradient of the identity.
+    """Return the clamped coefficient, with the gradient of the identity.
 
-    A plain clamp has no gradient outside the interval, so one step too far would freeze the coefficient for
-    good.
+    A plain clamp has no gradient outside the interval, so one step too far would freeze the coefficient.
     """
     return coefficient + (coefficient.clamp(EPSILON, 1 - EPSILON) - coefficient).detach()
 
 
 @torch.no_grad()
 def clamp_(coefficient: Tensor) -> None:
-    """Put the stored coefficient back into its interval; call it after each optimiser step."""
+    """Clamp the stored coefficient to its interval; call this after each optimiser step."""
     coefficient.clamp_(EPSILON, 1 - EPSILON)

@@ -1,4 +1,4 @@
-"""ILRB, instance-level representation blending: borrow a known positive from another image of the batch."""
+"""ILRB, instance-level representation blending: use a known positive of another image in the batch."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from sarb.labels import Targets
 
 
 class InstanceBlend(nn.Module):
-    """Eq. 3–4, where category c is unknown in image n and present in its partner m; all else passes
-    untouched.
+    """Eq. 3–4, where category c is unknown in image n and present in its partner m; nothing else changes.
 
-        f̂_nc = α f_nc + (1 − α) f_mc        ŷ_nc = 1 − α, with its own weight
+        f̂_nc = α f_nc + (1 − α) f_mc        ŷ_nc = 1 − α, with weight ``weight``
 
     Gradients flow to both representations and, through representation and soft label, to α.
 
     Args:
-        alpha: where α starts, 0.01 to 0.99; it stays in this interval (see ``coefficient.py``).
-        learnable: a parameter, else a constant that is saved all the same.
+        alpha: initial α, between 0.01 and 0.99; it stays in this interval (see ``coefficient.py``).
+        learnable: whether α is a parameter or a saved constant.
         coefficients: C for one α per category (the paper's matrix form); None for one α for all.
-        detach_label: let the soft label teach α nothing.
-        weight: of a completed entry in the loss (paper: 1, as a known one has).
+        detach_label: stop the gradient from the soft label to α.
+        weight: of a completed entry in the loss (paper: 1, as for a known one).
 
     Attributes:
-        alpha: () or (C,), the stored coefficient.
+        alpha: () or (C,), the coefficient.
         chosen: (B, C) mask of the entries completed by the last forward.
     """
 
@@ -46,9 +45,7 @@ class InstanceBlend(nn.Module):
         self.chosen = torch.zeros(0, 0, dtype=torch.bool)
 
     def forward(self, reps: Tensor, targets: Targets, partner: Tensor) -> tuple[Tensor, Targets]:
-        """Blend representations (B, C, D) and targets (B, C) with those of image ``partner[n]``, (B,)
-        integers.
-        """
+        """Blend representations (B, C, D) and targets (B, C) with those of image ``partner[n]``, (B,)."""
         value, weight = targets
         partner = partner.to(reps.device)
         chosen = (weight == 0) & targets.present[partner]
@@ -69,16 +66,15 @@ class InstanceBlend(nn.Module):
         return self.chosen.sum()
 
     def clamp_(self) -> None:
-        """Put α back into its interval; call it after each optimiser step."""
+        """Clamp α to its interval; call this after each optimiser step."""
         clamp_(self.alpha)
 
 
 def random_partner(batch: int, generator: torch.Generator | None = None) -> Tensor:
     """Give each of ``batch`` images another one, (B,): a random permutation without fixed points.
 
-    The images are put on a circle in random order and each takes its neighbour, so every other image is
-    equally likely. A single image gets itself, and then nothing is blended: no entry is both unknown and
-    present.
+    The images form a circle in random order and each takes its neighbour, so every other image is equally
+    likely. A single image gets itself; nothing is blended then, because no entry is both unknown and present.
     """
     order = torch.randperm(batch, generator=generator)
     partner = torch.empty_like(order)

@@ -1,9 +1,8 @@
-"""K-means for prototypes: the categories in padded batches, seeded, safe for few or equal points, memory
-bounded.
+"""K-means for prototypes: all categories in padded batches, seeded, with bounded memory.
 
-A step of Lloyd's algorithm with K = 10 reads every point twice and computes almost nothing, so wide points
-are first sketched into a few dimensions: seeding, restarts and most steps see the sketch, the last few steps
-the points.
+A step of Lloyd's algorithm with K = 10 reads every point twice and computes little, so wide points are first
+projected to a few dimensions (a sketch). Seeding, restarts and most steps use the sketch, the last few steps
+use the points.
 """
 
 from __future__ import annotations
@@ -17,23 +16,20 @@ from torch import Tensor
 
 from sarb.errors import SarbError
 
-# By hand because scikit-learn clusters one category after the other: batched in torch it is over 5 times as fast.
+# By hand, because scikit-learn clusters one category at a time; batches in torch are over 5 times as fast.
 
-#: most numbers in a padded batch of points (a quarter of a gigabyte in float32); a larger category comes
-#: alone
+#: largest padded batch, in numbers (256 MB in float32); a larger category is a batch by itself
 CHUNK = 2**26
 #: dimensions of the sketch of wide points
 SKETCH = 32
-#: about so many points of a group decide on the directions of its sketch
+#: number of points of a group from which the directions of its sketch are estimated
 SAMPLE = 512
-#: how much earlier the steps on the sketch stop
+#: factor of the tolerance for the steps on the sketch
 COARSE = 10
 
 
 class Clusters(NamedTuple):
-    """Result of :func:`kmeans`: ``centers`` (K', D), ``assignment`` (M,) integers, ``inertia`` Σ |x −
-    center|².
-    """
+    """Result of :func:`kmeans`: ``centers`` (K', D), ``assignment`` (M,), ``inertia`` Σ |x − center|²."""
 
     centers: Tensor
     assignment: Tensor
@@ -41,9 +37,7 @@ class Clusters(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Points (G, M, D) of G groups around their mean; ``valid`` (G, M) tells them from padding; ``squares``
-    |x|².
-    """
+    """Centered points (G, M, D) of G groups; ``valid`` (G, M) is false for padding; ``squares`` |x|²."""
 
     points: Tensor
     valid: Tensor
@@ -51,12 +45,12 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, points: Tensor, valid: Tensor) -> Batch:
-        """Add the squares."""
-        # vector_norm needs no squared copy of the points
+        """Compute the squares."""
+        # vector_norm makes no squared copy of the points
         return cls(points, valid, torch.linalg.vector_norm(points, dim=2).square())
 
     def take(self, groups: Tensor) -> Batch:
-        """Return some of the groups, by mask or number."""
+        """Select groups by mask or index."""
         return Batch(*(part[groups] for part in self))
 
 
@@ -71,9 +65,8 @@ def kmeans(
 ) -> Clusters:
     """Cluster points (M, D): Lloyd's algorithm from greedy k-means++ seeds, the best of several restarts.
 
-    Gives K' = min(clusters, number of distinct points) clusters, none for no points. Points closer than
-    rounding can tell apart are one point. A batch of one of :func:`kmeans_by_owner`, where the arguments are
-    described.
+    There are K' = min(clusters, number of distinct points) clusters. Points that differ only by rounding
+    count as one point. See :func:`kmeans_by_owner` for the arguments.
     """
     owner = torch.zeros(len(points), dtype=torch.long, device=points.device)
     centers, counts = kmeans_by_owner(points, owner, 1, clusters, generator, iterations, restarts, tolerance)
@@ -98,26 +91,22 @@ def kmeans_by_owner(
     restarts: int = 3,
     tolerance: float = 1e-4,
 ) -> tuple[Tensor, Tensor]:
-    """Cluster the points of every group on their own, all groups at once: centers (C, K, D) and their number
-    (C,).
+    """Cluster each group of points separately: centers (C, K, D) and the number of clusters (C,).
 
-    Groups of similar size share a padded batch of at most ``CHUNK`` numbers, so the memory beside the points
-    is below half a gigabyte in float32, or about twice the largest group if that is more. Rows from the
-    number of a group on are 0. What is drawn for a group depends on the generator and its place alone, not
-    on the other points.
+    Groups of similar size share a padded batch of at most ``CHUNK`` numbers. So the extra memory is below
+    512 MB in float32, or about twice the largest group if that is more. Unused rows of the centers are 0. The
+    random draws for a group depend only on the generator and on the index of the group.
 
     Args:
-        points: (M, D), any device; half precision is clustered in float32.
+        points: (M, D), on any device; half precision is clustered in float32.
         owner: (M,) group of each point, 0 to C − 1, in any order.
         groups: C.
-        clusters: K, the most clusters of a group; see :func:`kmeans` for fewer.
+        clusters: K, the maximum number of clusters of a group.
         generator: CPU generator of the seeds; the global one by default.
-        iterations: most steps of one run; it stops as soon as no point changes its cluster.
-        restarts: runs of each group; the one of least inertia counts. Above ``SKETCH`` dimensions they
-            are judged after two steps on a sketch of the points, and the winner alone goes on, at last with
-            the points.
-        tolerance: stop as well when a step lowers the inertia by less than this share. 0 runs to the very
-            end.
+        iterations: maximum number of steps; a run stops as soon as no point changes its cluster.
+        restarts: runs of each group; the one with the lowest inertia is kept. Above ``SKETCH`` dimensions
+            they are compared after two steps on a sketch, and only the best one continues.
+        tolerance: also stop when a step lowers the inertia by less than this share; 0 turns this off.
     """
     dtype = torch.float32 if points.dtype in (torch.float16, torch.bfloat16) else points.dtype
     centers = points.new_zeros(groups, max(0, clusters), points.shape[1], dtype=dtype)
@@ -131,7 +120,7 @@ def kmeans_by_owner(
         points.device, dtype
     )
     chunks = list(_chunks(owner, groups, max(points.shape[1], 2 * SKETCH)))
-    # Fresh memory costs as much as the copy into it, so all chunks share one piece.
+    # Allocating costs as much as copying, so all chunks share one buffer.
     space = points.new_empty(max(rows.numel() for _, rows, _ in chunks), points.shape[1])
     for members, rows, valid in chunks:
         padded = torch.index_select(points, 0, rows.flatten(), out=space[: rows.numel()])
@@ -139,7 +128,7 @@ def kmeans_by_owner(
         middle = _center(padded, valid)
         batch = Batch.of(padded, valid)
         if not bool(batch.squares.isfinite().all()):
-            raise SarbError("k-means got points that are NaN or infinite; has the training diverged?")
+            raise SarbError("k-means: some points are NaN or infinite; has the training diverged?")
         around, used = _cluster(batch, draws[members], basis, iterations, tolerance)
         centers[members] = (around + middle).where(used[..., None], 0)
         counts[members] = used.sum(1)
@@ -147,9 +136,7 @@ def kmeans_by_owner(
 
 
 def squared_distances(points: Tensor, centers: Tensor) -> Tensor:
-    """|x − c|² of points (…, M, D) and centers (…, K, D), as (…, M, K); exactly 0 where rounding could make
-    it up.
-    """
+    """|x − c|² of points (…, M, D) and centers (…, K, D), as (…, M, K); 0 if below the rounding error."""
     scale = (
         torch.linalg.vector_norm(points, dim=-1, keepdim=True).square()
         + centers.square().sum(-1)[..., None, :]
@@ -162,9 +149,7 @@ def _rounded(squared: Tensor, scale: Tensor) -> Tensor:
 
 
 def _chunks(owner: Tensor, groups: int, width: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yield groups (G,) of similar size, the rows (G, M) of their points and which of these are no padding
-    (G, M).
-    """
+    """Yield groups (G,) of similar size, the rows (G, M) of their points, and which are not padding (G, M)."""
     order = owner.argsort(stable=True)
     sizes = owner.bincount(minlength=groups)
     starts = sizes.cumsum(0) - sizes
@@ -175,21 +160,21 @@ def _chunks(owner: Tensor, groups: int, width: int) -> Iterator[tuple[Tensor, Te
     while first < len(ordered):
         longest = ordered[first]
         last = min(len(ordered), first + max(1, CHUNK // (longest * width)))
-        # At most half of a batch is padding.
+        # No group is padded to more than twice its size.
         while ordered[last - 1] * 2 < longest:
             last -= 1
         members = by_size[first:last]
         numbers = torch.arange(longest, device=owner.device)
-        # Padding repeats a point, so that it is as finite as the rest.
+        # Padding repeats a point, so that all numbers are finite.
         rows = order[starts[members, None] + numbers.minimum(sizes[members, None] - 1)]
         yield members, rows, numbers < sizes[members, None]
         first = last
 
 
 def _center(points: Tensor, valid: Tensor) -> Tensor:
-    """Take the mean (G, 1, D) of each group off its points, in place, and return it.
+    """Subtract the mean (G, 1, D) of each group from its points, in place, and return it.
 
-    Distances are sums of squares minus a product; around the mean those are small and cancel least.
+    Distances are sums of squares minus a product; for centered points the cancellation is smallest.
     """
     share = valid.to(points.dtype)[:, None] / valid.sum(1)[:, None, None]
     middle = torch.bmm(share, points)
@@ -205,7 +190,7 @@ def _cluster(
     sketch = _sketch(batch, basis) if wide else batch
     centers, used = _seed(sketch, draws)
     owner = _assign(sketch, centers, used)
-    # On the sketch, two steps tell which restart is worth going on with.
+    # On the sketch, two steps show which restart is the best.
     centers, owner, inertia = _lloyd(sketch, owner, used, 1 if wide else iterations, tolerance)
     every = torch.arange(len(inertia), device=inertia.device)
     best = inertia.argmin(1)
@@ -213,18 +198,14 @@ def _cluster(
     owner = owner[every, :, best][..., None]
     used = used[every, best][:, None]
     if wide:
-        # The points themselves have the last word, so the sketch need not be exact.
+        # The last steps use the points themselves, so the sketch need not be exact.
         owner = _lloyd(sketch, owner, used, iterations, COARSE * tolerance)[1]
         centers = _lloyd(batch, owner, used, iterations, tolerance)[0]
     return centers[:, 0], used[:, 0]
 
 
 def _sketch(batch: Batch, basis: Tensor) -> Batch:
-    """Project the points of each group on roughly their own leading directions: one step of subspace
-    iteration.
-
-    A sample of the points finds the directions well enough.
-    """
+    """Project each group onto its approximate leading directions: one subspace iteration on a sample."""
     step = -(-batch.valid.shape[1] // SAMPLE)
     sample = batch.points[:, ::step].contiguous()
     valid = batch.valid[:, ::step, None]
@@ -234,15 +215,14 @@ def _sketch(batch: Batch, basis: Tensor) -> Batch:
 
 
 def _seed(batch: Batch, draws: Tensor) -> tuple[Tensor, Tensor]:
-    """Greedy k-means++: draw each next center with probability ∝ squared distance, keep the best of a few
-    draws.
+    """Greedy k-means++: draw each center with probability ∝ squared distance, keep the best of a few draws.
 
     Args:
         batch: G groups.
         draws: (G, R, K, T) uniform numbers for R restarts and T candidates of each center.
 
     Returns:
-        centers (G, R, K, D) and which of them exist (G, R, K): a center on top of another one does not.
+        centers (G, R, K, D), and a mask of those that exist (G, R, K): duplicates do not.
     """
     groups, restarts, clusters, _ = draws.shape
     every = torch.arange(groups, device=draws.device)[:, None, None]
@@ -264,9 +244,7 @@ def _seed(batch: Batch, draws: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _distances_to(batch: Batch, centers: Tensor) -> Tensor:
-    """|x − c|² of centers (G, R, T, D), as (G, R, T, M), 0 for padding and where rounding could have made it
-    up.
-    """
+    """|x − c|² of centers (G, R, T, D), as (G, R, T, M); 0 for padding and if below the rounding error."""
     flat = centers.flatten(1, 2)
     scale = batch.squares[:, None] + flat.square().sum(2, keepdim=True)
     squared = torch.baddbmm(scale, flat, batch.points.transpose(1, 2), alpha=-2)
@@ -275,7 +253,7 @@ def _distances_to(batch: Batch, centers: Tensor) -> Tensor:
 
 def _assign(batch: Batch, centers: Tensor, used: Tensor) -> Tensor:
     """Nearest of the centers (G, R, K, D) for every point, (G, M, R); −1 for padding."""
-    # A point's own square changes nothing about which center is nearest.
+    # The square of the point itself does not affect which center is nearest.
     offset = centers.square().sum(3).where(used, torch.inf).flatten(1)[:, None]
     scores = torch.baddbmm(offset, batch.points, centers.flatten(1, 2).transpose(1, 2), alpha=-2)
     return scores.view(*scores.shape[:2], *used.shape[1:]).argmin(3).where(batch.valid[..., None], -1)
@@ -284,7 +262,7 @@ def _assign(batch: Batch, centers: Tensor, used: Tensor) -> Tensor:
 def _means(batch: Batch, owner: Tensor, used: Tensor) -> tuple[Tensor, Tensor]:
     """Means of the clusters (G, R, K, D) of assignments (G, M, R) and the inertia (G, R) around them.
 
-    An empty cluster moves to the farthest point, which can only lower the inertia.
+    An empty cluster moves to the farthest point, which cannot raise the inertia.
     """
     member = (
         (owner[..., None] == torch.arange(used.shape[2], device=owner.device))
@@ -294,7 +272,7 @@ def _means(batch: Batch, owner: Tensor, used: Tensor) -> tuple[Tensor, Tensor]:
     sizes = member.sum(1).view_as(used)
     sums = torch.bmm(member.transpose(1, 2), batch.points).view(*used.shape, -1)
     means = sums / sizes.clamp_min(1)[..., None]
-    # Σ |x − mean|² = Σ |x|² − Σ size |mean|² needs no further look at the points.
+    # Σ |x − mean|² = Σ |x|² − Σ size |mean|² needs no further pass over the points.
     total = (batch.squares * batch.valid).sum(1, dtype=torch.float64)[:, None]
     inertia = total - (means * sums).sum((2, 3), dtype=torch.float64)
     empty = used & (sizes == 0)
@@ -317,9 +295,7 @@ def _reseed(batch: Batch, owner: Tensor, means: Tensor, empty: Tensor) -> None:
 def _lloyd(
     batch: Batch, owner: Tensor, used: Tensor, iterations: int, tolerance: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run Lloyd's algorithm from assignments (G, M, R): centers (G, R, K, D), their assignments and inertia
-    (G, R).
-    """
+    """Lloyd's algorithm from assignments (G, M, R): centers (G, R, K, D), assignments and inertia (G, R)."""
     centers, inertia = _means(batch, owner, used)
     owners = owner.clone()
     running = torch.arange(len(used), device=used.device)
@@ -336,7 +312,7 @@ def _lloyd(
         inertia[running] = lower
         centers[running] = means
         going = (moving & ((tolerance <= 0) | (gain >= tolerance * lower))).any(1)
-        # A copy costs about a step, so the finished groups leave when they are half of the batch.
+        # A copy costs as much as a step, so finished groups are removed only when they are half of the batch.
         if 2 * int(going.sum()) <= len(going):
             batch = batch.take(going)
             running = running[going]

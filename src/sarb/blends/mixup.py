@@ -1,9 +1,8 @@
 """Position-wise mixing of whole images or whole maps (Zhang et al. 2018): the blend of IP-Mixup and FM-Mixup.
 
-The two differ only in what they mix, pixels (B, 3, S, S) or grid features (B, D, H, W), so they share this
-file. Unlike ILRB and PLRB this blend returns no targets: a mixed image has two sets of labels, each with its
-own unknown entries and its own share in the loss, and averaging −1, 0 and +1 would make numbers that mean
-nothing.
+They differ only in what they mix: pixels (B, 3, S, S) or grid features (B, D, H, W). Unlike ILRB and PLRB,
+this blend returns no targets. A mixed image has two sets of labels, each with its own unknown entries and its
+own share in the loss; the average of −1, 0 and +1 would mean nothing.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from sarb.blends.instance import random_partner
 
 
 def draw_mixing(batch: int, concentration: float) -> tuple[Tensor, Tensor]:
-    """Draw the share λ ~ Beta(a, a), (), one for the whole batch, and another image for each, (B,).
+    """Draw λ ~ Beta(a, a), (), one for the whole batch, and a partner for each image, (B,).
 
-    A single image is left as it is: λ = 1. Draws from torch's global CPU generator.
+    A single image is not mixed: λ = 1. Uses torch's global CPU generator.
     """
     parameter = torch.tensor(float(concentration))
     share = torch.distributions.Beta(parameter, parameter).sample()

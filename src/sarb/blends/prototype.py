@@ -1,4 +1,4 @@
-"""PLRB, prototype-level representation blending: borrow from the typical looks of a category."""
+"""PLRB, prototype-level representation blending: use typical representations of a category."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from sarb.labels import Targets
 
 
 class PrototypeBlend(nn.Module):
-    """Eq. 9–10, for one random unknown category c of each image and one random prototype k of it.
+    """Eq. 9–10, for one random unknown category c of each image and one random prototype k of c.
 
-        f̃_nc = β f_nc + (1 − β) p_ck        ỹ_nc = 1 − β, with its own weight
+        f̃_nc = β f_nc + (1 − β) p_ck        ỹ_nc = 1 − β, with weight ``weight``
 
     c is uniform over the unknown categories that have prototypes, k uniform over the prototypes of c, both
-    drawn per image. An image without such a category passes untouched. Before the first :meth:`fit` that is
-    every image.
+    drawn per image. An image without such a category does not change. Before the first :meth:`fit` there are
+    no prototypes, so no image changes.
 
     Args:
         categories: C.
         dim: D, width of a representation.
-        prototypes: K, most prototypes per category.
-        beta: where β starts, 0.01 to 0.99; it stays in this interval (see ``coefficient.py``).
-        learnable: a parameter, else a constant that is saved all the same.
+        prototypes: K, the maximum number of prototypes per category.
+        beta: initial β, between 0.01 and 0.99; it stays in this interval (see ``coefficient.py``).
+        learnable: whether β is a parameter or a saved constant.
         coefficients: C for one β per category (the paper's matrix form); None for one β for all.
-        detach_label: let the soft label teach β nothing.
-        weight: of a completed entry in the loss (paper: 1, as a known one has).
+        detach_label: stop the gradient from the soft label to β.
+        weight: of a completed entry in the loss (paper: 1, as for a known one).
 
     Attributes:
-        beta: () or (C,), the stored coefficient.
-        centers: (C, K, D) prototypes, part of the saved state; rows from ``counts[c]`` on are 0 and unused.
-        counts: (C,) number of prototypes of each category, part of the saved state.
+        beta: () or (C,), the coefficient.
+        centers: (C, K, D) prototypes, saved; rows from ``counts[c]`` on are 0 and unused.
+        counts: (C,) number of prototypes of each category, saved.
         chosen: (B, C) mask of the entries completed by the last forward.
     """
 
@@ -61,7 +61,7 @@ class PrototypeBlend(nn.Module):
 
     @torch.no_grad()
     def fit(self, features: Tensor, owner: Tensor, generator: torch.Generator | None = None) -> None:
-        """Replace all prototypes by the k-means centers of each category; one without a feature has none.
+        """Replace all prototypes by the k-means centers of each category; without features it has none.
 
         Args:
             features: (M, D) representations of known positives, see :func:`known_positives`.
@@ -74,7 +74,7 @@ class PrototypeBlend(nn.Module):
             )
         categories, prototypes, _ = self.centers.shape
         owner = owner.to(features.device)
-        # Two restarts are as good as three to a tenth of a percent of inertia, and a tenth faster.
+        # Two restarts are 10 % faster than three, and the inertia differs by less than 0.1 %.
         centers, counts = kmeans_by_owner(features, owner, categories, prototypes, generator, restarts=2)
         self.centers.copy_(centers)
         self.counts.copy_(counts)
@@ -82,7 +82,7 @@ class PrototypeBlend(nn.Module):
     def forward(
         self, reps: Tensor, targets: Targets, generator: torch.Generator | None = None
     ) -> tuple[Tensor, Targets]:
-        """Blend representations (B, C, D) and targets (B, C); ``generator`` (CPU) draws c and k."""
+        """Blend representations (B, C, D) and targets (B, C); c and k come from the CPU ``generator``."""
         value, weight = targets
         category, number, chosen = self._draw(weight, generator)
         self.chosen = chosen
@@ -99,10 +99,8 @@ class PrototypeBlend(nn.Module):
         )
 
     def _draw(self, weight: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return category (B,), number of its prototype (B,) and the mask of the entries to complete (B,
-        C).
-        """
-        # The same amount is drawn whatever the labels are, so that a run does not depend on them by accident.
+        """Return category (B,), prototype number (B,) and the mask of the entries to complete (B, C)."""
+        # Always draw the same amount, so that the random stream of a run does not depend on the labels.
         lots = torch.rand(weight.shape, generator=generator).to(weight.device)
         shares = torch.rand(len(weight), generator=generator).to(weight.device)
         possible = (weight == 0) & (self.counts > 0)
@@ -118,12 +116,10 @@ class PrototypeBlend(nn.Module):
         return self.chosen.sum()
 
     def clamp_(self) -> None:
-        """Put β back into its interval; call it after each optimiser step."""
+        """Clamp β to its interval; call this after each optimiser step."""
         clamp_(self.beta)
 
 
 def known_positives(reps: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
-    """Return the representations (M, D) of the known positives in (B, C, D) and their categories (M,), for
-    ``fit``.
-    """
+    """Return the representations (M, D) of the known positives in (B, C, D), and their categories (M,)."""
     return reps[targets.present].detach(), targets.present.nonzero()[:, 1]

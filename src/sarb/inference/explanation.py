@@ -1,4 +1,4 @@
-"""Where a model looked for a category, and which other categories moved its score."""
+"""Explain a score: where the model looked for a category, and which other categories changed the score."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ from sarb.report.overlay import blend, strip
 from sarb.report.style import Theme, write_png
 from sarb.scores import Scores
 
-#: what a heat map may show
+#: what a heat map can show
 MAPS = ("attention", "evidence")
-#: with more categories only so many are silenced in turn: those with the strongest edges to the explained
-#: ones
+#: maximum number of categories to silence: those with the strongest relations to the explained ones
 MOST_SOURCES = 100
-#: numbers of changed representations that are classified at once
+#: maximum size of the representations that are classified at once, in numbers
 BLOCK = 1 << 24
 
 
 @dataclass(frozen=True)
 class Influence:
-    """What another category did to a score: the logit with it minus the logit when ``source`` is silent."""
+    """The effect of another category on a score: the logit minus the logit with ``source`` silenced."""
 
     source: str
     change: float
@@ -43,12 +42,12 @@ class Explanation:
     """Heat maps, scores and influences of C' categories on one image.
 
     Attributes:
-        arrays: (C', H, W) float32. SD: shares of a sum of 1; SAM: masks in (0, 1); class activation maps:
+        arrays: (C', H, W) float32. SD: weights that sum to 1; SAM: masks in (0, 1); class activation maps:
             the product of each cell with the classifier; evidence: what each cell adds to the logit.
         categories: C' names.
         probabilities: (C',) as ``sarb predict`` prints them: calibrated, if the model's folder has a
             calibration.
-        influences: per name the strongest other categories, largest change first; empty without a graph.
+        influences: for each name the strongest other categories, largest change first; empty without a graph.
         image: the picture, upright RGB.
         kind: ``"attention"`` (SD), ``"mask"`` (SAM), ``"activation"`` or ``"evidence"``.
     """
@@ -64,7 +63,8 @@ class Explanation:
         return len(self.categories)
 
     def __repr__(self) -> str:
-        return f"Explanation({', '.join(self.categories)}; {self.kind} {self.arrays.shape[1]}×{self.arrays.shape[2]})"
+        _, height, width = self.arrays.shape
+        return f"Explanation({', '.join(self.categories)}; {self.kind} {height}×{width})"
 
     def __str__(self) -> str:
         lines = []
@@ -74,13 +74,13 @@ class Explanation:
         return "\n".join(lines)
 
     def peak(self, category: str) -> tuple[float, float]:
-        """Return (x, y) of the strongest cell's centre, as shares of the picture's width and height."""
+        """Return the centre (x, y) of the strongest cell, as shares of the picture's width and height."""
         heat = self.arrays[_position(self.categories, category)]
         row, column = np.unravel_index(int(heat.argmax()), heat.shape)
         return (float(column) + 0.5) / heat.shape[1], (float(row) + 0.5) / heat.shape[0]
 
     def picture(self, category: str, side: int | None = None) -> Image.Image:
-        """Return the image, its longer side at most ``side``, with one heat map laid over it; no text."""
+        """Return the image with one heat map on top and no text; its longer side is at most ``side``."""
         return blend(self.image, self.arrays[_position(self.categories, category)], side)
 
     def save(self, path: str | Path, *, theme: Theme = "light") -> Path:
@@ -89,7 +89,7 @@ class Explanation:
         return write_png(path, strip(self.image, list(panels), self.kind, theme=theme))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the picture, ready for JSON."""
+        """Return everything except the picture, ready for JSON."""
         shown = [
             {
                 "category": name,
@@ -116,20 +116,18 @@ def explain(
     maps: str = "attention",
     influences: int = 5,
 ) -> Explanation:
-    """Show where a model looked, and what the co-occurrence graph did to the scores.
+    """Show where a model looked, and how the co-occurrence graph changed the scores.
 
     Args:
         model: from :func:`sarb.fit` or :func:`sarb.load_model`.
         image: path, bytes, Pillow image or array.
         categories: names; None takes those that reach their threshold (0.5 without a calibration), or the
             most probable one.
-        maps: ``"attention"``, where the network looked, or ``"evidence"``, what each place added to the
-            score.
-        influences: how many of the strongest other categories to name for each; 0 leaves them out, which is
-            faster.
+        maps: ``"attention"``, where the network looked, or ``"evidence"``, what each cell added to the score.
+        influences: how many of the strongest other categories to report; 0 is faster.
 
     Raises:
-        ConfigError: a category that the model does not have, with the near match.
+        ConfigError: a category that the model does not have; the message suggests a similar one.
     """
     check_choice("maps", maps, MAPS)
     network = model.network
@@ -169,8 +167,7 @@ def explain(
 def _heat(network: Network, grid: Tensor, chosen: Sequence[int], maps: str) -> tuple[Tensor, str]:
     """Heat maps (C', H, W) of a grid (1, D, H, W), and their kind.
 
-    Evidence is the attention of a network that has no values to weigh: a class activation map is evidence
-    already.
+    For a network without values, evidence is the attention: a class activation map is already evidence.
     """
     attention = network.attention(grid)[0, chosen]
     values = network.values(grid) if maps == "evidence" else None
@@ -184,7 +181,7 @@ def _slopes(network: Network, reps: Tensor, chosen: Sequence[int]) -> Tensor:
     r"""Gradient ∂logit_c/∂f_c of the chosen categories (C', D) at representations (1, C, D).
 
     What a cell adds to a logit is e_cp = a_cp · (y_p · ∂logit_c/∂f_c), with f_c = Σ_p a_cp y_p. So Σ_p e_cp
-    is the gradient times f_c, the first order of what the representation does to the score.
+    is the gradient times f_c, the first-order effect of the representation on the score.
     """
     reps = reps.requires_grad_()
     with torch.enable_grad():
@@ -213,18 +210,16 @@ def _probable(probabilities: NDArray[np.float64], thresholds: NDArray[np.float64
 def _strongest(
     changes: dict[int, Tensor], category: int, categories: Sequence[str], count: int
 ) -> tuple[Influence, ...]:
-    """The ``count`` sources with the largest change of one logit, either way; a category is no influence on
-    itself.
-    """
+    """The ``count`` other categories with the largest change of one logit, up or down."""
     moved = [(source, float(change[category])) for source, change in changes.items() if source != category]
     moved = sorted((each for each in moved if each[1] != 0), key=lambda each: -abs(each[1]))
     return tuple(Influence(categories[source], change) for source, change in moved[:count])
 
 
 def _changes(network: Network, grid: Tensor, logits: Tensor, chosen: Sequence[int]) -> dict[int, Tensor]:
-    """Source j -> logits minus logits with category j silent, (C,), for a grid (1, D, H, W).
+    """Source j -> logits minus logits with category j silenced, (C,), for a grid (1, D, H, W).
 
-    Nothing for a network without relations between categories.
+    Empty for a network without relations between categories.
     """
     relations = network.relations()
     if relations is None:
@@ -236,7 +231,7 @@ def _changes(network: Network, grid: Tensor, logits: Tensor, chosen: Sequence[in
 
 
 def _candidates(graph: Tensor, chosen: Sequence[int]) -> list[int]:
-    """The categories to silence: all, or those with the strongest edges to and from the explained ones."""
+    """The categories to silence: all, or those with the strongest relations to the explained ones."""
     strength = graph[:, chosen].amax(1) + graph[chosen].amax(0)
     order: list[int] = strength.argsort(descending=True, stable=True)[:MOST_SOURCES].tolist()
     return order

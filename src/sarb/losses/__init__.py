@@ -1,7 +1,7 @@
-"""Losses: functions of predictions or representations and targets, each a scalar.
+"""Losses: functions of logits or representations and targets that return a scalar.
 
-partial_bce   binary cross entropy over known entries
-contrastive   make the representations of a category compact
+partial_bce  binary cross entropy of the known entries
+contrastive  similar representations for the same category
 """
 
 from sarb.losses.contrastive import contrastive

@@ -1,4 +1,4 @@
-"""Partial binary cross entropy: learn from the known entries, whatever their share."""
+"""Partial binary cross entropy: the loss of the known entries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sarb.labels import Targets
 
 
 def as_targets(targets: Targets | Tensor, dtype: torch.dtype) -> Targets:
-    """Return ``targets`` as they are, or labels in {-1, 0, +1} read as targets."""
+    """Return targets unchanged, or convert labels in {-1, 0, +1} to targets."""
     return Targets.of(targets, dtype) if isinstance(targets, Tensor) else targets
 
 
@@ -27,8 +27,7 @@ def _image_means(entries: Tensor, weight: Tensor) -> Tensor:
     return (entries.sum(1) / total.where(total > 0, 1)).sum()
 
 
-#: α, β and γ of g(p) = α p^γ + β: g(1) = 1, and an image with 10 % known labels weighs 5.005 (Durand et al.
-#: 2019)
+#: α, β and γ of g(p) = α p^γ + β (Durand et al. 2019): g(1) = 1, and g(0.1) = 5.005
 DURAND = (-4.45, 5.45, 1.0)
 
 
@@ -43,7 +42,7 @@ def _durand(entries: Tensor, weight: Tensor) -> Tensor:
     return (known_share_weight(share) * entries.mean(1)).sum() / max(1, len(entries))
 
 
-#: form -> (weighted losses (B, C), weights (B, C)) -> scalar; both are 0 where an entry is unknown
+#: form -> function (weighted losses (B, C), weights (B, C)) -> scalar; both are 0 for unknown entries
 FORMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "batch": _batch_mean,
     "image": _image_means,
@@ -59,30 +58,28 @@ def partial_bce(
 ) -> Tensor:
     r"""Binary cross entropy of the entries with weight: ℓ = −[ρ t log σ(x) + (1 − t) log(1 − σ(x))].
 
-    * ``"batch"`` (default, the authors' code): Σ w ℓ / Σ w over the batch. Each known entry counts alike.
-    * ``"image"`` (the paper, with its missing minus sign): Σ_n [Σ_c w ℓ / Σ_c w]. Each image counts alike.
-    * ``"durand"`` (Durand et al. 2019): (1/B) Σ_n g(p_n)/C Σ_c w ℓ, with g(p) = −4.45 p + 5.45 of the share
-    p_n of
-      entries of image n that have weight. An image without a known label contributes 0, and is counted in B.
+    * ``"batch"`` (default, the authors' code): Σ w ℓ / Σ w over the batch. Every known entry counts the same.
+    * ``"image"`` (the paper, with the missing minus): Σ_n [Σ_c w ℓ / Σ_c w]. Every image counts the same.
+    * ``"durand"`` (Durand et al. 2019): (1/B) Σ_n g(p_n)/C Σ_c w ℓ with g(p) = −4.45 p + 5.45, where p_n is
+      the share of known entries of image n. An image without known labels contributes 0 but is counted in B.
 
-    An entry without weight gives exactly zero loss and gradient, even if its logit is infinite or NaN;
-    without any known entry the loss is exactly 0 and can still be differentiated. Gradients also reach
-    ``targets.value``, which is how a soft target 1−α teaches α.
+    Entries without weight have exactly zero loss and gradient, even if their logit is infinite or NaN.
+    Without any known entry the loss is exactly 0 and still differentiable. Gradients also flow to
+    ``targets.value``; this is how the soft target 1−α trains α.
 
     Args:
         logits: (B, C) scores x before the sigmoid.
         targets: value t and weight w, each (B, C), or labels (B, C) in {-1, 0, +1}.
         form: a name in ``FORMS``.
-        positive_weight: ρ, a number or (C,): weight of the positive part against class imbalance. It does
-            not enter the denominator, so it scales the positive gradients and leaves the negative ones as
-            they are.
+        positive_weight: ρ, a number or (C,): weight of the positive part, against class imbalance. It is not
+            part of the denominator, so it scales the positive gradients only.
 
     >>> partial_bce(torch.zeros(1, 3), torch.tensor([[1, -1, 0]]))
     tensor(0.6931)
     """
     if form not in FORMS:
         raise ConfigError([unknown_name("form of partial_bce", form, FORMS)])
-    # Half precision would lose small weighted sums; float64 stays for gradient checks.
+    # Half precision would lose small weighted sums; float64 is kept for gradient checks.
     logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
     value, weight = as_targets(targets, logits.dtype)
     if not logits.shape == value.shape == weight.shape:
@@ -90,8 +87,7 @@ def partial_bce(
             f"logits {tuple(logits.shape)}, values {tuple(value.shape)}, weights {tuple(weight.shape)} differ"
         )
     known = weight > 0
-    # Replace the inputs instead of multiplying the result: 0 * inf would be NaN, in the loss or in its
-    # gradient.
+    # Replace the inputs instead of multiplying the result: 0 * inf would be NaN, in the loss or its gradient.
     logits = logits.where(known, 0)
     value = value.where(known, 0)
     weight = weight.where(known, 0)

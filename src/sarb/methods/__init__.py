@@ -1,12 +1,12 @@
-"""Methods: ways to train a network from partial labels.
+"""Methods: ways to train a network with partial labels.
 
-base          what the training loop asks of a method, and the hooks
-sarb          SARB: ILRB, PLRB and the contrastive loss
-partial_bce   the plain method: learn from known labels only
-curriculum    curriculum labeling: pseudo-labels in rounds
-strategies    which pseudo-labels it trusts
-mixup         IP-Mixup and FM-Mixup
-asl           asymmetric loss
+base         what the training loop calls
+sarb         SARB, the paper's method
+partial_bce  the known labels only
+asl          asymmetric loss
+mixup        IP-Mixup and FM-Mixup
+curriculum   curriculum labeling
+strategies   which pseudo-labels curriculum labeling trusts
 """
 
 from sarb.methods.base import Method

@@ -1,4 +1,4 @@
-"""Asymmetric loss: known absent labels that are easy count for little, or nothing (Ridnik et al. 2021)."""
+"""Asymmetric loss: easy absent labels count little or nothing (Ridnik et al. 2021)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ASL(PartialBCE):
         network: any network.
         gamma_positive: γ₊, how fast a present label loses weight as p → 1.
         gamma_negative: γ₋, how fast an absent label loses weight as p → 0.
-        margin: m; an absent label with p ≤ m teaches nothing.
+        margin: m; an absent label with p ≤ m adds no loss.
     """
 
     def __init__(
@@ -37,13 +37,11 @@ class ASL(PartialBCE):
         self.margin = margin
 
     def loss(self, logits: Tensor, targets: Targets) -> Tensor:
-        """Mean over the known entries of logits (B, C); an entry without weight gives exactly zero
-        gradient.
-        """
+        """Mean over the known entries of logits (B, C); unknown entries get exactly zero gradient."""
         known = targets.weight > 0
         x = logits.float().where(known, 0)
         value = targets.value.where(known, 0)
-        shifted = (x.sigmoid() - self.margin).clamp(min=1e-8)  # 0 has no finite slope where γ₋ < 1
+        shifted = (x.sigmoid() - self.margin).clamp(min=1e-8)  # at 0 the slope is infinite if γ₋ < 1
         present = (-x).sigmoid() ** self.gamma_positive * logsigmoid(x)
         absent = shifted**self.gamma_negative * (1 - shifted).clamp(min=1e-8).log()
         entries = -targets.weight * (value * present + (1 - value) * absent)

@@ -1,4 +1,4 @@
-"""What the one training loop asks of a method."""
+"""The base class of methods: what the training loop calls."""
 
 from __future__ import annotations
 
@@ -16,25 +16,22 @@ from sarb.networks.base import Network
 
 
 class Method(nn.Module):
-    """A way to train a network. ``forward(batch)`` returns named loss terms; the loop sums them and knows no
-    method.
+    """A way to train a network: ``forward(batch)`` returns named loss terms, and the loop adds them up.
 
-    Hooks, all optional: :meth:`prepare`, :meth:`begin_epoch`, :meth:`note`, :meth:`end_step`,
-    :meth:`end_round`, :meth:`figures`, and the class attributes below. State that must survive a resume
-    lives in parameters and buffers.
+    Optional hooks: :meth:`prepare`, :meth:`begin_epoch`, :meth:`note`, :meth:`end_step`, :meth:`end_round`,
+    :meth:`figures`, and the class attributes below. Keep state that must survive a resume in parameters and
+    buffers.
 
     Attributes:
-        needs: stages the network must offer.
-        views: names of the transforms that make the views of an image, the first one is ``batch.images``.
-        cacheable: whether it can train on cached activations (not if it mixes pixels or needs paired views).
-        rounds: how often the whole schedule runs, each time from re-initialised weights (curriculum
-            labeling).
+        needs: stages that the network must have.
+        views: names of the transforms that make the views of an image; the first one gives ``batch.images``.
+        cacheable: whether it can train on cached activations; not if it mixes pixels or needs paired views.
+        rounds: how often the whole schedule runs, each time from the initial weights (curriculum labeling).
 
     Args:
         network: the network to train.
         form: normalisation of the partial BCE, see :func:`sarb.losses.partial_bce`.
-        positive_weight: weight of a present label; ``"balanced"`` takes the root of absent/present per
-            category.
+        positive_weight: weight of a present label; ``"balanced"`` is √(absent/present) per category.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
@@ -49,8 +46,9 @@ class Method(nn.Module):
         missing = sorted(self.needs - network.stages)
         if missing:
             raise StageError(
-                f"method {type(self).__name__} needs stage '{missing[0]}' (a representation per category), which "
-                f"network {type(network).__name__} does not have; choose network 'ssgrl' or method 'partial_bce'"
+                f"method {type(self).__name__} needs stage '{missing[0]}' (a representation per category), "
+                f"which network {type(network).__name__} does not have; choose network 'ssgrl' or method "
+                "'partial_bce'"
             )
         if isinstance(positive_weight, str) and positive_weight != "balanced":
             raise ConfigError([f"method.positive_weight is a number or 'balanced', got '{positive_weight}'"])
@@ -65,37 +63,35 @@ class Method(nn.Module):
         self.register_buffer("positive_weight", torch.full((network.categories,), weight))
 
     def prepare(self, labels: LabelMatrix) -> None:
-        """Look at the known training labels once, before the first epoch; ``self.epochs`` is known by
-        then.
-        """
+        """Called once with the known training labels, before the first epoch; ``self.epochs`` is set."""
         if self.imbalance == "balanced":
             ratio = torch.from_numpy((labels.negatives + 1) / (labels.positives + 1))
             self.positive_weight.copy_(ratio.sqrt().clamp(1, 10))
 
     def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
-        """``loader()`` iterates over the training images once, in order, without augmentation."""
+        """Called before each epoch; ``loader()`` gives all training images in order, without augmentation."""
         self.epoch = epoch
 
     def note(self, epoch: int) -> str:
-        """What is new from this epoch on, in a few words; nothing for most."""
+        """Say in a few words what begins with this epoch; usually nothing."""
         return ""
 
     def begin_step(self, position: float) -> None:
-        """``position`` is the place in training in epochs, e.g. 2.25."""
+        """Called before each step; ``position`` is the progress in epochs, e.g. 2.25."""
         self.position = position
 
     def end_step(self) -> None:
-        """After the optimiser has moved the parameters."""
+        """Called after each optimiser step."""
 
     def end_round(self, loader: Callable[[], Iterable[Batch]]) -> None:
-        """Before the weights start again for the next round; ``loader`` as in :meth:`begin_epoch`."""
+        """Called before the weights are reset for the next round; ``loader`` as in :meth:`begin_epoch`."""
 
     def figures(self) -> dict[str, float]:
-        """Numbers of the epoch for ``log.csv``: what was completed, the state of learned coefficients."""
+        """Return numbers of this epoch for ``log.csv``, e.g. learned coefficients."""
         return {}
 
     def maps(self, batch: Batch) -> Tensor:
-        """Grid features (B, D, H, W) of a batch of images, or of cached activations."""
+        """Grid features (B, D, H, W) of a batch of images or cached activations."""
         return self.network.from_frozen(batch.images) if batch.frozen else self.network.maps(batch.images)
 
     def loss(self, logits: Tensor, targets: Targets) -> Tensor:

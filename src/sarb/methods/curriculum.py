@@ -1,4 +1,4 @@
-"""Curriculum labeling: train, label what the network is sure of, train again from the start, repeat."""
+"""Curriculum labeling: train, label what the network is sure about, train again from scratch, repeat."""
 
 from __future__ import annotations
 
@@ -16,30 +16,28 @@ from sarb.networks.base import Network
 
 
 class Curriculum(Method):
-    """L = L_cls(known) + ω L_cls(pseudo-labels), the pseudo-labels of a round by the network of the round
-    before.
+    """L = L_cls(known) + ω L_cls(pseudo-labels), with pseudo-labels from the network of the previous round.
 
-    The first round knows no pseudo-label. At the end of each round but the last all unknown entries are
-    labelled anew; the network then starts again from its first weights. The run costs ``rounds`` times as
-    much as one round.
+    The first round has no pseudo-labels. At the end of each round except the last, all unknown entries are
+    labelled again, and the network restarts from its initial weights. The run costs ``rounds`` times as much
+    as one round.
 
     Args:
         network: any network; strategy ``"uncertainty"`` needs one with dropout.
         strategy: a name in ``STRATEGIES``, see :func:`sarb.methods.strategies.pseudo_labels`.
-        threshold: θ of the strategy; None is the one in ``STRATEGIES``.
+        threshold: θ of the strategy; None for the default in ``STRATEGIES``.
         rounds: how often the whole schedule runs.
-        weight: ω. Each term has its own mean, so known labels together count as much as all pseudo-labels at
-            ω = 1.
-        passes: T of strategy ``"uncertainty"``: x is the mean logit, u the deviation of the probability over
-            T passes with dropout.
+        weight: ω. Each term is a mean, so at ω = 1 all known labels together count as much as all
+            pseudo-labels.
+        passes: T of strategy ``"uncertainty"``: over T passes with dropout, x is the mean logit and u the
+            standard deviation of the probability.
         members: M of strategy ``"ensemble"``: the networks after the last M epochs of the round.
         form: normalisation of the partial BCE, of both terms.
         positive_weight: see :class:`Method`.
 
     Attributes:
         pseudo_value, pseudo_weight: (N, C), the pseudo-labels of all training images.
-        agreed: (N, C), what the members asked so far agree on; NaN before the first. Strategy ``"ensemble"``
-            only.
+        agreed: (N, C), for strategy ``"ensemble"``: what the members so far agree on; NaN before the first.
     """
 
     pseudo_value: Tensor
@@ -81,14 +79,14 @@ class Curriculum(Method):
             )
         if strategy == "uncertainty" and not self._dropouts:
             problems.append(
-                f"strategy 'uncertainty' needs dropout, which network {type(network).__name__} has not: set "
-                "network.dropout=0.2 (networks pooled, ssgrl, kggr) or another method.strategy"
+                f"strategy 'uncertainty' needs dropout, but network {type(network).__name__} has none: set "
+                "network.dropout=0.2 (networks pooled, ssgrl, kggr) or choose another method.strategy"
             )
         if problems:
             raise ConfigError(problems)
 
     def prepare(self, labels: LabelMatrix) -> None:
-        """Make room for the pseudo-labels."""
+        """Allocate the pseudo-labels."""
         super().prepare(labels)
         empty = torch.zeros(labels.shape, device=self.positive_weight.device)
         self.register_buffer("pseudo_value", empty.bool())
@@ -97,7 +95,7 @@ class Curriculum(Method):
             self.register_buffer("agreed", empty.fill_(torch.nan))
 
     def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
-        """Ask the network of the epoch before, if it is a member of the ensemble."""
+        """Predict with the network of the previous epoch, if it is a member of the ensemble."""
         super().begin_epoch(epoch, loader)
         self.completed = 0
         done, within = divmod(epoch, max(1, self.epochs))
@@ -106,7 +104,7 @@ class Curriculum(Method):
             self._ask(loader())
 
     def end_round(self, loader: Callable[[], Iterable[Batch]]) -> None:
-        """Label all unknown entries anew."""
+        """Label all unknown entries again."""
         opinion, unknown, index = self._ask(loader())
         pseudo = pseudo_labels(self.strategy, opinion, unknown, self.threshold)
         self.pseudo_value.zero_()
@@ -118,9 +116,7 @@ class Curriculum(Method):
 
     @torch.no_grad()
     def _ask(self, batches: Iterable[Batch]) -> tuple[Opinion, Tensor, Tensor]:
-        """Opinion about the training images that can be read, which of their entries are unknown, and their
-        index.
-        """
+        """Return the network's opinion on all readable training images, their unknown entries and indices."""
         training = self.training
         self.eval()
         for part in self._dropouts:
@@ -140,7 +136,7 @@ class Curriculum(Method):
         return Opinion(score, uncertainty), unknown, index
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        """Batch -> {"cls", "curriculum"}; the second is 0 in the first round."""
+        """Batch -> {"cls", "curriculum"}; the latter is 0 in the first round."""
         logits = self.network.head(self.maps(batch))
         pseudo = Targets(self.pseudo_value[batch.index].float(), self.pseudo_weight[batch.index].float())
         self.completed += int(pseudo.weight.sum())
@@ -148,5 +144,5 @@ class Curriculum(Method):
         return {"cls": cls, "curriculum": self.weight * self.loss(logits, pseudo)}
 
     def figures(self) -> dict[str, float]:
-        """How many unknown labels had a pseudo-label in this epoch."""
+        """Return how many unknown labels had a pseudo-label in this epoch."""
         return {"completed_curriculum": self.completed}

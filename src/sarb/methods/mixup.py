@@ -1,6 +1,4 @@
-"""Mixup: learn from pairs of images mixed position by position, in pixels (ip_mixup) or grid features
-(fm_mixup).
-"""
+"""Mixup: train on pairs of images, mixed as pixels (ip_mixup) or as grid features (fm_mixup)."""
 
 from __future__ import annotations
 
@@ -19,8 +17,8 @@ from sarb.networks.base import Network
 class Mixup(Method):
     """L = λ ℓ(ŝ, y_n) + (1 − λ) ℓ(ŝ, y_m), with ŝ the logits of λ x_n + (1 − λ) x_m.
 
-    Each ℓ takes the known entries of its own image only. The mixed images replace the plain ones: λ is near
-    0 or 1 most of the time, so many steps are nearly plain.
+    Each ℓ uses only the known entries of its own image. The mixed images replace the plain ones. λ is usually
+    close to 0 or 1, so many steps are nearly plain.
 
     Args:
         network: any network.
@@ -43,7 +41,7 @@ class Mixup(Method):
         self.concentration = concentration
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        """Batch -> {"cls", "mixup"}: what the labels of the image itself and those of its partner say."""
+        """Batch -> {"cls", "mixup"}: the loss for the labels of the image and of its partner."""
         share, partner = (
             part.to(batch.images.device) for part in draw_mixing(len(batch.index), self.concentration)
         )
@@ -54,11 +52,11 @@ class Mixup(Method):
 
     def mixed_maps(self, batch: Batch, share: Tensor, partner: Tensor) -> Tensor:
         """Grid features (B, D, H, W) of the mixed images."""
-        raise NotImplementedError("a mixup says what it mixes")
+        raise NotImplementedError("a mixup defines mixed_maps")
 
 
 class PixelMixup(Mixup):
-    """IP-Mixup: images are mixed, so cached features cannot stand in for them."""
+    """IP-Mixup: mixes images, so it cannot use cached features."""
 
     cacheable: ClassVar[bool] = False
 
@@ -68,7 +66,7 @@ class PixelMixup(Mixup):
 
 
 class FeatureMapMixup(Mixup):
-    """FM-Mixup: grid features are mixed, behind all of the backbone and SSGRL's projection."""
+    """FM-Mixup: mixes grid features, after the backbone and SSGRL's projection."""
 
     def mixed_maps(self, batch: Batch, share: Tensor, partner: Tensor) -> Tensor:
         """Compute the maps, then mix them."""

@@ -1,4 +1,4 @@
-"""The plain method: learn from the known labels, ignore the rest."""
+"""The plain method: train on the known labels and ignore the unknown ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sarb.methods.base import Method
 
 
 class PartialBCE(Method):
-    """Binary cross entropy over known labels only. With network ``ssgrl`` this is the paper's SSGRL row."""
+    """Binary cross entropy of the known labels. With network ``ssgrl`` it is the paper's SSGRL row."""
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Batch -> {"cls"}."""

@@ -23,25 +23,23 @@ class SARB(Method):
     """L = L_cls(plain) + L_cls(ILRB) + L_cls(PLRB) + λ L_cst, with one classifier for the three branches.
 
     Args:
-        network: any network with a representation per category.
-        ilrb: blend known labels of one image into unknown ones of another (Eq. 3-4).
+        network: a network with a representation per category.
+        ilrb: blend known positives of one image into unknown labels of another (Eq. 3-4).
         plrb: blend k-means prototypes into one unknown label per image (Eq. 9-10).
-        alpha: start (or fixed) value of α, the share an image keeps of its own representation in ILRB.
+        alpha: initial (or fixed) α, the share of the image's own representation in ILRB.
         beta: the same for PLRB.
         learnable: learn α and β, or keep them fixed.
-        per_category: one α and β per category instead of one scalar each.
-        detach_label: let α and β learn from the features only, not from the soft label 1−α.
+        per_category: one α and β per category instead of one for all.
+        detach_label: α and β learn from the features only, not from the soft label 1−α.
         prototypes: K.
-        start: first epoch (from 0) with blending; a number between 0 and 1 is a share of all epochs.
-        refresh: epochs between two computations of the prototypes, counted from ``start``; or a share of all
-            epochs.
-        ilrb_weight: weight of an entry completed by ILRB in the loss (paper: 1).
+        start: first epoch (from 0) with blending; a value between 0 and 1 is a share of all epochs.
+        refresh: epochs between two computations of the prototypes, or a share of all epochs.
+        ilrb_weight: weight in the loss of an entry completed by ILRB (paper: 1).
         plrb_weight: the same for PLRB.
-        contrastive: λ; None is 0.05 with PLRB and 0 without, because the loss exists to make prototypes
-            compact.
-        contrastive_form: ``"balanced"`` (authors' code) or ``"paper"`` (literal).
+        contrastive: λ; None means 0.05 with PLRB and 0 without, because the loss is there for prototypes.
+        contrastive_form: ``"balanced"`` (authors' code) or ``"paper"`` (as printed).
         without_positives: ``"none"`` or ``"all"``, see :func:`sarb.losses.contrastive`.
-        ramp: epochs over which λ grows from 0.
+        ramp: epochs over which λ rises from 0.
         form: normalisation of the partial BCE.
         positive_weight: see :class:`Method`.
     """
@@ -101,15 +99,17 @@ class SARB(Method):
         self.completed = {"ilrb": 0, "plrb": 0}
 
     def prepare(self, labels: LabelMatrix) -> None:
-        """Warn when the run is too short for blending."""
+        """Warn if the run is too short for blending."""
         super().prepare(labels)
         first = self._epochs(self.start)
         if 0 < self.epochs <= first:
-            message = f"blending starts at epoch {first}, but the last epoch is {self.epochs - 1}: this run is plain"
-            warnings.warn(message + " (set method.start)", stacklevel=2)
+            message = (
+                f"blending starts at epoch {first}, but the last epoch is {self.epochs - 1}: no blending"
+            )
+            warnings.warn(message + " in this run (set method.start)", stacklevel=2)
 
     def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
-        """Compute the prototypes when they are due."""
+        """Compute the prototypes at ``start``, then every ``refresh`` epochs."""
         super().begin_epoch(epoch, loader)
         self.completed = {"ilrb": 0, "plrb": 0}
         self.blending = epoch >= self._epochs(self.start)
@@ -118,16 +118,16 @@ class SARB(Method):
             self.plrb.fit(*self._positives(loader()))
 
     def note(self, epoch: int) -> str:
-        """Say where blending begins: the loss has more terms from there on."""
+        """Say when blending begins, because the loss then has more terms."""
         return "blending begins" if 0 < epoch == self._epochs(self.start) and (self.ilrb or self.plrb) else ""
 
     def _epochs(self, number: float) -> int:
-        """A number of epochs, given as such or as a share of all."""
+        """Return a number of epochs, given as such or as a share of all epochs."""
         return round(number * self.epochs) if 0 < number < 1 else int(number)
 
     @torch.no_grad()
     def _positives(self, batches: Iterable[Batch]) -> tuple[Tensor, Tensor]:
-        """Representations (M, D) of all known positives of the training images, and their categories (M,)."""
+        """Representations (M, D) of all known positives in the training images, and their categories (M,)."""
         training = self.training
         self.eval()
         features = []
@@ -146,14 +146,14 @@ class SARB(Method):
         reps = self.network.represent(self.maps(batch))
         terms = {"cst": self._compactness(reps, targets)} if self.contrastive > 0 else {}
         blends = self._blends(reps, targets) if self.blending else {}
-        # the same as self.network.classify(...) of reps and of each blend, in half the time
+        # the same as self.network.classify on reps and on each blend, in half the time
         plain, *logits = classify_branches(self.network, reps, [branch for branch, _ in blends.values()])
         for (name, (_, complete)), scores in zip(blends.items(), logits, strict=True):
             terms[name] = self.loss(scores, complete)
         return {"cls": self.loss(plain, targets), **terms}
 
     def _compactness(self, reps: Tensor, targets: Targets) -> Tensor:
-        """λ L_cst, with λ growing over the first epochs."""
+        """λ L_cst; λ rises over the first epochs."""
         ramp = min(1.0, self.position / self.ramp) if self.ramp > 0 else 1.0
         distance = contrastive(
             reps, targets, form=self.contrastive_form, without_positives=self.without_positives
@@ -174,13 +174,13 @@ class SARB(Method):
         return blends
 
     def end_step(self) -> None:
-        """Keep α and β inside their open interval."""
+        """Keep α and β inside their interval."""
         for blend in (self.ilrb, self.plrb):
             if blend is not None:
                 blend.clamp_()
 
     def figures(self) -> dict[str, float]:
-        """α, β and how many unknown labels each blend completed in this epoch."""
+        """Return α, β and how many unknown labels each blend completed in this epoch."""
         numbers: dict[str, float] = {}
         if self.ilrb is not None:
             numbers |= {**_spread("alpha", self.ilrb.alpha), "completed_ilrb": self.completed["ilrb"]}
@@ -190,7 +190,7 @@ class SARB(Method):
 
 
 def _spread(name: str, coefficient: Tensor) -> dict[str, float]:
-    """The coefficient, or mean, least and greatest of one per category."""
+    """Return the coefficient; with one per category their mean, minimum and maximum."""
     numbers = {name: coefficient.mean().item()}
     if coefficient.ndim:
         numbers |= {f"{name}_min": coefficient.min().item(), f"{name}_max": coefficient.max().item()}

@@ -1,6 +1,4 @@
-"""Which unknown labels curriculum labeling trusts its network to know: the five strategies of Durand et al.
-(2019).
-"""
+"""Which pseudo-labels curriculum labeling trusts: the five strategies of Durand et al. (2019)."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from sarb.labels import Targets
 
 
 class Opinion(NamedTuple):
-    """What a network says about n images: score (logit) x and uncertainty u of each entry, both (n, C)."""
+    """The output of a network for n images: score (logit) x and uncertainty u of each entry, both (n, C)."""
 
     score: Tensor
     uncertainty: Tensor
@@ -42,16 +40,14 @@ def _by_uncertainty(opinion: Opinion, unknown: Tensor, threshold: float) -> Mask
 
 
 def _largest(score: Tensor, among: Tensor, share: float) -> Tensor:
-    """Mask of the given share, rounded, of the entries in ``among`` with the largest score; ties by
-    position.
-    """
+    """Mask of the given share of the entries in ``among``, those with the largest score; ties by position."""
     entries = among.flatten().nonzero()[:, 0]
     order = score.flatten()[entries].argsort(descending=True, stable=True)
     chosen = entries[order[: round(share * len(entries))]]
     return torch.zeros_like(among).flatten().index_fill_(0, chosen, True).view_as(among)
 
 
-#: strategy -> (which entries it calls present and absent, θ where none is given)
+#: strategy -> (function that returns the present and absent entries, default θ)
 STRATEGIES: dict[str, tuple[Callable[[Opinion, Tensor, float], Masks], float]] = {
     "score": (_by_score, 2.0),
     "top": (_by_rank, 0.8),
@@ -62,14 +58,13 @@ STRATEGIES: dict[str, tuple[Callable[[Opinion, Tensor, float], Masks], float]] =
 
 
 def pseudo_labels(strategy: str, opinion: Opinion, unknown: Tensor, threshold: float) -> Targets:
-    """Label the unknown entries (n, C) that the strategy trusts: value 0 or 1, weight 1; weight 0 elsewhere.
+    """Label the unknown entries (n, C) that the strategy trusts with weight 1; others get weight 0.
 
     * ``"score"``: present where x > θ, absent where x < −θ.
-    * ``"top"``: of the unknown entries with x > 0 the share θ with the largest x is present; of those with x
-    < 0 the
-      share θ with the smallest x is absent.
+    * ``"top"``: of the unknown entries with x > 0, the share θ with the largest x is present; of those with
+      x < 0, the share θ with the smallest x is absent.
     * ``"positives"``: present where x > θ; nothing becomes absent.
-    * ``"ensemble"``: as ``"score"``, where x is that of the least sure member of :func:`agreement`.
+    * ``"ensemble"``: as ``"score"``, with the x of the least certain member, see :func:`agreement`.
     * ``"uncertainty"``: where u ≤ θ, by the sign of x.
     """
     present, absent = STRATEGIES[strategy][0](opinion, unknown, threshold)
@@ -77,7 +72,5 @@ def pseudo_labels(strategy: str, opinion: Opinion, unknown: Tensor, threshold: f
 
 
 def agreement(first: Tensor, second: Tensor) -> Tensor:
-    """Score of the less sure of two members where their signs agree, else 0; any number of members by
-    repetition.
-    """
+    """Score of the less certain of two members where their signs agree, else 0; repeat for more."""
     return torch.minimum(first, second).clamp(min=0) + torch.maximum(first, second).clamp(max=0)

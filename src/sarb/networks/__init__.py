@@ -1,21 +1,21 @@
-"""Networks: images to maps to representations to logits.
+"""Networks: images -> maps (B, D, H, W) -> representations (B, C, D) -> logits (B, C).
 
-base          the three stages, and what the rest of the package asks a network about itself
+base          the three stages, and what other modules ask a network
 ssgrl         SSGRL, the paper's network
-pooled        the plain baseline: average the grid, one linear layer
-gcn_ml        GCN-ML: classifiers made from word vectors by a graph convolution
-kggr          KGGR: SSGRL with a second graph, over the classifiers
-backbones/    image to map
-decouple      SD: semantic decoupling
-scores        the scores of SD, in blocks that stay small
-attention     SAM: semantic attention
-words         word vectors of the categories
+kggr          SSGRL with a second graph over the classifiers
+gcn_ml        a graph convolution over word vectors
+pooled        global average pooling and one linear layer
+decouple      SD, a representation per category by word-guided attention
+scores        the scores of SD, in blocks
+attention     SAM, a representation per category by masks
+words         word vectors, given or learned
 graph         the gated graph
-gates         one step of it, with its gradient written out
-sparse_graph  the graph of thousands of categories
-classifier    φ, the classifier of a category
-branches      the shortcut that classifies all branches of SARB at once
-informed      where a small head starts, if not at random
+gates         its element-wise part, with a hand-written gradient
+sparse_graph  a sparse graph for thousands of categories
+classifier    the classifier on top of the graph
+informed      initial weights computed from the data
+branches      a shortcut that shares graph work between the branches of SARB
+backbones/    image to map
 """
 
 from sarb.networks.attention import SemanticAttention

@@ -1,4 +1,4 @@
-"""SAM: semantic attention, the other way to a category-specific representation; needs no word vectors."""
+"""SAM: semantic attention, the alternative to semantic decoupling; it needs no word vectors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class SemanticAttention(nn.Module):
     Args:
         dim: D, width of the grid features and of the representation.
         categories: C.
-        normalise: multiply the sum by 2/(H·W), so that even masks of ½ give the plain average whatever the
-            grid; the paper's sum grows with it and drives the tanh behind it into saturation.
+        normalise: multiply the sum by 2/(H·W), so that masks of ½ give the plain average for any grid size.
+            The paper's sum grows with the grid and saturates the tanh after it.
     """
 
     def __init__(self, dim: int, categories: int, normalise: bool = False) -> None:
@@ -29,7 +29,7 @@ class SemanticAttention(nn.Module):
         return out
 
     def values(self, maps: Tensor) -> Tensor:
-        """Maps (B, D, H, W) -> what the masks add up (B, D, H, W), scaled as in :meth:`forward`."""
+        """Maps (B, D, H, W) -> the grid that the masks sum up (B, D, H, W)."""
         scale = 2 / maps[0, 0].numel() if self.normalise else 1
         out: Tensor = self.transform(maps) * scale
         return out

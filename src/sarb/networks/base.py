@@ -1,4 +1,4 @@
-"""The three public stages of a network, and what the rest of the package asks a network about itself."""
+"""The base class of networks: three public stages, and the questions other modules ask a network."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Network(nn.Module):
     """images -> ``maps`` (B, D, H, W) -> ``represent`` (B, C, D) -> ``classify`` (B, C).
 
     A subclass defines :meth:`classify`, :meth:`attention` and, if it has a representation per category,
-    :meth:`represent`; a network without one classifies maps. ``from_frozen`` starts behind the frozen part of
-    the backbone: a feature cache holds what comes out there.
+    :meth:`represent`; a network without one classifies maps. ``from_frozen`` continues from the output of the
+    frozen backbone stages, which is what a feature cache stores.
 
-    No other module knows what is inside a network. They ask, and each question has a default answer:
+    Other modules never look inside a network. They ask it, and every answer has a default:
 
     * learning rates: ``parts``
     * ``explain``: :attr:`map_kind`, :meth:`values`, :meth:`relations`, :meth:`silence`
@@ -31,10 +31,10 @@ class Network(nn.Module):
 
     Attributes:
         stages: the stages it offers.
-        parts: prefix of parameter names -> part with a learning rate of its own, set by ``lr.PART``. A prefix
-            is made of whole names (``"sam.transform"``), the longest one counts, ``""`` is all the rest.
+        parts: prefix of parameter names -> part with its own learning rate, set by ``lr.PART``. A prefix
+            consists of whole names (``"sam.transform"``), the longest match wins, ``""`` matches the rest.
         per_category: prefixes of learned tensors with one row per category.
-        from_data: prefixes of tensors that are counted on the data, not learned.
+        from_data: prefixes of tensors computed from the data, not learned.
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "represent", "classify"})
@@ -53,7 +53,7 @@ class Network(nn.Module):
         return self.from_frozen(self.backbone.frozen(images))
 
     def from_frozen(self, activations: Tensor) -> Tensor:
-        """What the frozen backbone stages gave -> grid features (B, D, H, W)."""
+        """Output of the frozen backbone stages -> grid features (B, D, H, W)."""
         out: Tensor = self.backbone.trained(activations)
         return out
 
@@ -70,11 +70,10 @@ class Network(nn.Module):
         raise NotImplementedError("a network defines attention")
 
     def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
-        """Start from the data, if the network has such an option: once, before the first epoch of a fresh
-        run.
+        """Initialise weights from the data, if the network can; called once, before the first epoch.
 
-        ``activations()`` iterates over what the frozen backbone stages make of the training images, (B, c,
-        h, w) each.
+        ``activations()`` iterates over the output of the frozen backbone stages for the training images,
+        (B, c, h, w) each.
         """
 
     def to_classify(self, maps: Tensor) -> Tensor:
@@ -91,58 +90,58 @@ class Network(nn.Module):
 
     @classmethod
     def part_of(cls, parameter: str) -> str:
-        """Part that a parameter belongs to, by its name within the network."""
+        """Return the part that a parameter belongs to; ``parameter`` is its name within the network."""
         fitting = [prefix for prefix in cls.parts if not prefix or f"{parameter}.".startswith(f"{prefix}.")]
         if not fitting:
-            raise ConfigError([f"{cls.__name__}.parts has no prefix that fits the parameter '{parameter}'"])
+            raise ConfigError([f"{cls.__name__}.parts has no prefix for the parameter '{parameter}'"])
         return cls.parts[max(fitting, key=len)]
 
     def repeats(self) -> bool:
         """Whether :meth:`classify` gives an image the same logits every time, whatever else is in the batch.
 
-        If so, copies of a batch share work (``networks/branches.py``); if not, each is classified on its own.
+        If so, the branches of SARB share work (``networks/branches.py``); if not, each is classified alone.
         """
         return False
 
     @property
     def map_kind(self) -> str:
-        """What :meth:`attention` holds: shares of a sum of 1 (``"attention"``), masks between 0 and 1
-        (``"mask"``), or class activation maps (``"activation"``).
+        """What :meth:`attention` returns.
+
+        ``"attention"``: weights that sum to 1; ``"mask"``: masks between 0 and 1; ``"activation"``: class
+        activation maps.
         """
         return "attention" if "represent" in self.stages else "activation"
 
     def values(self, maps: Tensor) -> Tensor | None:
-        """Return the grid y (B, D, H, W) that the attention a weighs: f_c = Σ_p a_cp y_p.
+        """Return the grid y (B, D, H, W) that the attention a averages: f_c = Σ_p a_cp y_p.
 
-        None where the maps of :meth:`attention` are themselves what each cell adds to the logit, as class
-        activation maps are, or where f is no such sum.
+        None if f is not such a sum, or if :meth:`attention` already is what each cell adds to the logit, as
+        with class activation maps.
         """
         return None
 
     def relations(self) -> Tensor | None:
-        """Return how much category i listens to category j, (C, C); None if no category moves another one's
-        score.
-        """
+        """Return how strongly category i depends on category j, (C, C), or None if it does not."""
         return None
 
     def silence(self, features: Tensor, sources: Sequence[int]) -> Tensor:
-        """Logits (n, C) of one image: in row i category ``sources[i]`` has nothing to say.
+        """Logits (n, C) of one image; row i has category ``sources[i]`` switched off.
 
-        By default its representation is 0. A network that has :meth:`relations` but no representations says
-        here what silent means.
+        By default its representation is set to 0. A network with :meth:`relations` but without
+        representations overrides this.
 
         Args:
             features: of one image, as :meth:`to_classify` gives them.
             sources: n categories.
         """
         if "represent" not in self.stages:
-            raise NotImplementedError(f"{type(self).__name__} has relations, so it defines silence")
+            raise NotImplementedError(f"{type(self).__name__} has relations, so it must define silence")
         copies = features.repeat(len(sources), 1, 1)
         copies[torch.arange(len(sources)), list(sources)] = 0
         return self.classify(copies)
 
     def for_export(self) -> Self:
-        """Return a copy for export: on the CPU, in eval mode, with operators only that exist outside torch.
+        """Return a copy for export: on the CPU, in eval mode, with exportable operators only.
 
         A network that cannot be exported raises a :class:`sarb.SarbError` that says why.
         """

@@ -1,8 +1,8 @@
-"""A shortcut for training: classify the plain and the blended representations together, sharing graph work.
+"""A shortcut for training: classify the plain and the blended representations together and share graph work.
 
-The reference is ``network.classify`` of one branch after the other, and a test holds the two equal. A blend
-changes few entries, so most of the work is the same in every branch: done once, the head of SSGRL takes half
-the time. Whoever reads the paper may skip this file.
+The reference is ``network.classify`` on each branch; a test checks that both give the same result. A blend
+changes few entries, so most of the work is the same in every branch. Doing it once halves the time of SSGRL's
+head. You can skip this file to understand the paper.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sarb.networks.ssgrl import SSGRL
 
 
 class Branch(NamedTuple):
-    """What a blend made of a batch.
+    """The output of a blend for one batch.
 
     Args:
-        reps: (B, C, D) representations, equal to the plain ones but for the changed entries.
+        reps: (B, C, D) representations, equal to the plain ones except for the changed entries.
         changed: (B, C) mask of the changed entries.
-        one_each: whether it changes at most one category of an image.
+        one_each: whether at most one category per image has changed.
     """
 
     reps: Tensor
@@ -38,7 +38,7 @@ class Change(NamedTuple):
     Args:
         rows: (n,) which images.
         reps: (n, C, D) their representations.
-        category: (B,) the only category that differs, if that is so in every image of the batch.
+        category: (B,) the only changed category, if every image of the batch has exactly one.
     """
 
     rows: Tensor
@@ -47,7 +47,7 @@ class Change(NamedTuple):
 
     @classmethod
     def of(cls, branch: Branch) -> Change:
-        """Find the images that a branch changed."""
+        """Select the images that have changed."""
         rows = branch.changed.any(1).nonzero()[:, 0]
         if len(rows) < len(branch.reps):
             return cls(rows, branch.reps[rows], None)
@@ -55,16 +55,15 @@ class Change(NamedTuple):
 
 
 def classify_branches(network: Network, reps: Tensor, branches: Sequence[Branch]) -> list[Tensor]:
-    """Classify representations (B, C, D) and the branches made of them: logits (B, C) of each, the plain one
-    first.
+    """Logits (B, C) of the plain representations (B, C, D), then of each branch.
 
-    An image that a branch leaves as it is has the plain logits; only what is new is computed, as one batch.
+    Unchanged images get the plain logits. The changed images of all branches are classified as one batch.
     """
     changes = [Change.of(branch) for branch in branches]
     if not network.repeats():
         copies = [reps.index_copy(0, change.rows, change.reps) for change in changes]
         return [network.classify(each) for each in (reps, *copies)]
-    if type(network) is SSGRL and not network.neighbours:  # a subclass may classify in another way
+    if type(network) is SSGRL and not network.neighbours:  # a subclass may classify differently
         logits = _classify_sharing_first_step(network, reps, changes)
     else:
         logits = network.classify(torch.cat([reps, *(change.reps for change in changes)]))
@@ -74,7 +73,7 @@ def classify_branches(network: Network, reps: Tensor, branches: Sequence[Branch]
 
 
 def _classify_sharing_first_step(network: SSGRL, reps: Tensor, changes: Sequence[Change]) -> Tensor:
-    """Logits of the plain and of all changed images, one after the other."""
+    """Logits of the plain images, followed by those of the changed images."""
     graph = network.graph
     everything = torch.cat([reps, *(change.reps for change in changes)])
     states = everything
@@ -86,9 +85,9 @@ def _classify_sharing_first_step(network: SSGRL, reps: Tensor, changes: Sequence
 
 
 def first_products(graph: GatedGraph, edges: Tensor, reps: Tensor, changes: Sequence[Change]) -> Products:
-    """Products of the first graph step of the plain and of all changed images, one after the other.
+    """Products of the first graph step: of the plain images, followed by those of the changed images.
 
-    Those of a change in one category of every image follow from the plain ones.
+    If every image has changed in one category only, they are computed from the plain ones.
     """
     layers = graph.layers()
     multiplied = [reps, *(change.reps for change in changes if change.category is None)]

@@ -1,4 +1,4 @@
-"""The classifier shared by the plain, the ILRB and the PLRB branch."""
+"""The classifier shared by the plain, ILRB and PLRB branches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ContextClassifier(nn.Module):
     Args:
         categories: C.
         dim: D.
-        dropout: applied to the hidden layer while training (0 in the paper).
+        dropout: on the hidden layer, in training (paper: 0).
     """
 
     def __init__(self, categories: int, dim: int, dropout: float = 0.0) -> None:

@@ -1,4 +1,4 @@
-"""SD: semantic decoupling, the paper's default way to a category-specific representation."""
+"""SD: semantic decoupling, the paper's default way to get a representation per category."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sarb.networks.scores import joint_scores
 
 
 class SemanticDecoupling(nn.Module):
-    r"""Attend to the grid once per category, led by the category's word vector (Chen et al. 2019).
+    r"""Attend to the grid once per category, guided by its word vector (Chen et al. 2019).
 
-    With grid features x_p (D), word vector w_c and the two last linears taken together, v = W3ᵀ w4:
+    With grid features x_p (D), word vector w_c and the last two linear layers combined, v = W3ᵀ w4:
 
         a_cp = softmax_p( vᵀ tanh(W1 x_p ⊙ W2 w_c) )        f_c = Σ_p a_cp x_p
 
-    W3 and w4 have no non-linearity between them and their biases vanish in the softmax, so they are
-    evaluated as one vector; both stay parameters, as in the paper.
+    There is no non-linearity between W3 and w4, and their biases cancel in the softmax, so they are applied
+    as one vector. Both remain parameters, as in the paper.
 
     Args:
         dim: D, width of the grid features.
@@ -31,7 +31,7 @@ class SemanticDecoupling(nn.Module):
         self.score = nn.Linear(hidden, 1, bias=False)
 
     def attention(self, maps: Tensor, words: Tensor) -> Tensor:
-        """Maps (B, D, H, W), words (C, W) -> attention (B, C, H, W), each map summing to 1."""
+        """Maps (B, D, H, W), words (C, W) -> attention (B, C, H, W); each map sums to 1."""
         grid = maps.flatten(2).transpose(1, 2)  # (B, P, D)
         # (B, P, hidden), (C, hidden)
         image = self.image(grid)
@@ -39,9 +39,8 @@ class SemanticDecoupling(nn.Module):
         direction = self.joint.weight.T @ self.score.weight[0]  # v, (hidden,)
         scores = joint_scores(image.flatten(0, 1), word, direction)  # (C, B·P)
         attention = scores.view(len(words), *image.shape[:2]).transpose(0, 1).softmax(-1)
-        return attention.reshape(
-            maps.shape[0], len(words), *maps.shape[2:]
-        )  # len() would fix an exported batch
+        # maps.shape[0], because len(maps) would fix the batch size of an exported model
+        return attention.reshape(maps.shape[0], len(words), *maps.shape[2:])
 
     def forward(self, maps: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """Maps (B, D, H, W), words (C, W) -> representations (B, C, D), attention (B, C, H, W)."""

@@ -11,14 +11,13 @@ from torch.nn import functional as F
 
 
 def gated_update(states: Tensor, message: Tensor, state: Tensor, candidate: Tensor) -> Tensor:
-    """One gated step from products that are ready: h ← (1 − z) ⊙ h + z ⊙ h'.
+    """One gated step from precomputed products: h ← (1 − z) ⊙ h + z ⊙ h'.
 
         z, r = σ(message_zr + state)        h' = tanh(message_h + U_h (r ⊙ h))
 
-    Automatic differentiation of this line walks over (B, C, 3D) a dozen times more than is needed: it joins
-    the gradients of the slices, and keeps a copy for each product. Written out, they go straight to where
-    they belong. A compiler or exporter gets the plain expression and fuses it itself; mixed precision casts
-    it as it sees fit.
+    Autograd would pass over (B, C, 3D) a dozen times more than needed, because it joins the gradients of the
+    slices and keeps a copy for each product. The gradient written by hand avoids this. Compilers,
+    exporters and mixed precision get the plain expression.
 
     Args:
         states: h (B, C, D).
@@ -38,7 +37,7 @@ def _forward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """New states, the gates [z, r] (B, C, 2D), and the proposed states h' (B, C, D)."""
     width = states.shape[-1]
-    # split, not slices: the gradient of a slice fills the rest with zeros and adds them
+    # split instead of slices: the gradient of a slice is padded with zeros and then added up
     first, content = torch.split(message, [2 * width, width], -1)
     gates = (first + state).sigmoid_()
     update, reset = gates.chunk(2, -1)
@@ -47,7 +46,7 @@ def _forward(
 
 
 class _GatedUpdate(torch.autograd.Function):
-    """The gradients of a step, z, r and h' taken before their σ and tanh.
+    """The gradient of a step, with respect to z, r and h' before their σ and tanh.
 
     With g = ∂L/∂h_new: ∂h' = g z (1 − h'²), q = ∂h' U_h, ∂z = g (h' − h) z (1 − z), ∂r = q h r (1 − r),
     ∂h = g (1 − z) + q r, ∂U_h = ∂h'ᵀ (r h).

@@ -23,10 +23,10 @@ def correlation(graph: Tensor, threshold: float = 0.4, reweight: float = 0.25) -
         B_ij = [A_ij ≥ τ, i ≠ j]      A'_ij = p B_ij / Σ_k B_ik + [i = j]      Â = D^-½ A' D^-½,  D_ii = Σ_j
         A'_ij
 
-    Rows are divided, as the paper's equation 8 has it: category i listens to the categories that are likely
-    where i is, and all of them together speak with the weight p. A category without such company keeps its
-    own row alone. The paper's diagonal is 1−p; ours is 1, as in the authors' code (which divides the
-    columns, and transposes at the end).
+    Rows are normalised, as in the paper's equation 8: category i receives from the categories that are likely
+    where i is present, with a total weight of p. A category without neighbours receives from itself only. The
+    paper's diagonal is 1−p; ours is 1, as in the authors' code (which normalises columns and transposes at
+    the end).
     """
     edges = (graph >= threshold).to(graph.dtype).fill_diagonal_(0)
     weights = reweight * edges / edges.sum(1, keepdim=True).clamp(min=1) + torch.eye(len(graph)).to(graph)
@@ -35,8 +35,7 @@ def correlation(graph: Tensor, threshold: float = 0.4, reweight: float = 0.25) -
 
 
 class GraphConvolutions(nn.Module):
-    """E (C, W) -> Â · LeakyReLU(Â E W1) · W2, (C, D): the words of a category and its company become its
-    classifier.
+    """Â · LeakyReLU(Â E W1) · W2 (C, D): classifiers from the word vectors E (C, W) of neighbours.
 
     The weights start uniform within ±1/√(their output width), as in the authors' code.
     """
@@ -71,21 +70,19 @@ class NodeClassifier(nn.Module):
 class GCNML(Network):
     """backbone → global maximum x (D); words → two graph convolutions → nodes (C, D); logit_c = node_c · x.
 
-    D is the width of the backbone. There is no per-category representation: the image has one vector x for
-    all.
+    D is the width of the backbone. It has no per-category representation: all categories share the vector x.
 
     Args:
         backbone: image to map.
         categories: C.
-        graph: (C, C) co-occurrence P(j | i), or None for no edges but the own one.
-        words: word vectors and the mask of found ones; what is missing is learned.
+        graph: (C, C) co-occurrence P(j | i), or None for self-edges only.
+        words: word vectors and a mask of those that exist; missing ones are learned.
         hidden: width between the two convolutions.
         word_dim: width of a word vector.
-        threshold: τ, the least P(j | i) that makes an edge.
-        reweight: p, the weight of all neighbours together beside the 1 of the category itself.
-        bias: add one learned number per category to the logit (paper: none).
-        initial: ``"random"`` (paper), or ``"informed"``: small scores, and the rates of known positives as
-            bias.
+        threshold: τ, the smallest P(j | i) that makes an edge.
+        reweight: p, the total weight of all neighbours; the category itself has weight 1.
+        bias: add a learned bias per category (paper: none).
+        initial: ``"random"`` (paper), or ``"informed"``: small logits, with the known rates as bias.
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
@@ -127,9 +124,7 @@ class GCNML(Network):
 
     @torch.no_grad()
     def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
-        """Informed start: scores a tenth wide, measured on the first images, around the rates of known
-        positives.
-        """
+        """Informed start: logits with a standard deviation of 0.1 on the first batch, known rates as bias."""
         if self.initial == "random":
             return
         features = self.from_frozen(next(iter(activations()))).amax((2, 3))
@@ -156,7 +151,7 @@ class GCNML(Network):
         return self.adjacency
 
     def silence(self, features: Tensor, sources: Sequence[int]) -> Tensor:
-        """Maps (1, D, H, W) -> logits (n, C), the word vector of one of ``sources`` zero in each row."""
+        """Maps (1, D, H, W) -> logits (n, C); in row i the word vector of ``sources[i]`` is 0."""
         strongest = features.amax((2, 3))
         rows = []
         for source in sources:

@@ -1,4 +1,4 @@
-"""The gated graph network that lets categories which occur together inform each other."""
+"""The gated graph network: categories that occur together exchange information."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ class Layers(NamedTuple):
 
 
 class Products(NamedTuple):
-    """What the matrix products of a step give: message (B, C, 3D) for z, r and h', state (B, C, 2D) for z
-    and r.
-    """
+    """Matrix products of a step: message (B, C, 3D) for z, r and h', state (B, C, 2D) for z and r."""
 
     message: Tensor
     state: Tensor
@@ -36,7 +34,7 @@ class GatedGraph(nn.Module):
         z = σ(W_z a + U_z h)      r = σ(W_r a + U_r h)
         h' = tanh(W_h a + U_h (r ⊙ h))            h ← (1 − z) ⊙ h + z ⊙ h'
 
-    The six matrices are six different layers. A bias on W makes a second one on U redundant.
+    The six matrices are six separate layers. W has a bias, so U needs none.
 
     Args:
         dim: D.
@@ -54,18 +52,18 @@ class GatedGraph(nn.Module):
         self.state_candidate = nn.Linear(dim, dim, bias=False)
 
     def forward(self, states: Tensor, graph: Tensor | SparseGraph, steps: int | None = None) -> Tensor:
-        """States (B, C, D), graph (C, C) -> states after so many steps, T by default (B, C, D)."""
+        """States (B, C, D), graph (C, C) -> states (B, C, D) after ``steps`` steps, by default T."""
         layers = self.layers()
         for _ in range(self.steps if steps is None else steps):
             states = self.update(states, self.products(states, graph, layers))
         return states
 
     def update(self, states: Tensor, products: Products) -> Tensor:
-        """One step (B, C, D) from the products of the states."""
+        """States (B, C, D) and their products -> states after one step (B, C, D)."""
         return gated_update(states, products.message, products.state, self.state_candidate.weight)
 
     def layers(self) -> Layers:
-        """Return the layers that read the same input as one: [W_z; W_r; W_h], its bias, and [U_z; U_r]."""
+        """Stack the layers with the same input: [W_z; W_r; W_h], its bias, and [U_z; U_r]."""
         layers = (self.message_update, self.message_reset, self.message_candidate)
         return Layers(
             torch.cat([layer.weight for layer in layers]),
@@ -74,7 +72,7 @@ class GatedGraph(nn.Module):
         )
 
     def products(self, states: Tensor, graph: Tensor | SparseGraph, layers: Layers) -> Products:
-        """Multiply states (B, C, D) for one step."""
+        """Matrix products of states (B, C, D) for one step."""
         if isinstance(graph, Tensor):
             message = torch.cat([graph @ states, graph.T @ states], -1)
         else:

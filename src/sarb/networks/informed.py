@@ -1,9 +1,8 @@
-"""An informed start for small data: each part begins as a sensible function of the data instead of at random.
+"""An informed start for small data: initial weights computed from the data instead of drawn at random.
 
-With a few thousand images and a tenth of their labels a randomly started head over-fits before it has found
-its way. Started like this, the whole network is at first a linear classifier on the whitened, averaged map,
-and every part departs from there as far as it pays. None of it looks at a label but the rate of known
-positives.
+With a few thousand images and a tenth of their labels, a randomly initialised head overfits before it learns
+anything useful. With this start the network begins as a linear classifier on the whitened, averaged map, and
+training moves each part away from there. The only label statistic used is the rate of known positives.
 """
 
 from __future__ import annotations
@@ -16,23 +15,19 @@ from torch import Tensor, nn
 
 from sarb.labels import LabelMatrix
 
-#: grid cells that the principal directions are estimated from
+#: number of grid cells used to estimate the principal directions
 CELLS = 60_000
 
 
 def prior_logits(labels: LabelMatrix) -> Tensor:
-    """Log-odds of each category (C,) among its known labels: log p/(1−p), p = (positives + 1)/(known +
-    20).
-    """
+    """Log-odds (C,) of each category among its known labels, with p = (positives + 1)/(known + 20)."""
     rate = (labels.positives + 1) / (labels.known.sum(0) + 20)
     return torch.from_numpy(np.log(rate / (1 - rate))).float()
 
 
 @torch.no_grad()
 def principal_directions(maps: Callable[[], Iterable[Tensor]], count: int) -> Tensor:
-    """Leading ``count`` principal directions (count, D) of the grid cells of maps (B, D, H, W), in float64
-    sums.
-    """
+    """Leading principal directions (count, D) of the grid cells of maps (B, D, H, W), summed in float64."""
     seen = 0
     total = torch.zeros(1)
     product = torch.zeros(1)
@@ -46,23 +41,21 @@ def principal_directions(maps: Callable[[], Iterable[Tensor]], count: int) -> Te
     mean = total / seen
     _, vectors = torch.linalg.eigh(product / seen - torch.outer(mean, mean))
     directions: Tensor = vectors.flip(1).T[:count].float()
-    # eigenvectors have no sign of their own; fix it, so that every machine starts alike
+    # the sign of an eigenvector is arbitrary; fix it so that every machine starts alike
     sign = directions.gather(1, directions.abs().argmax(1, keepdim=True)).sign()
     return directions * sign
 
 
 @torch.no_grad()
 def start_projection(convolution: nn.Conv2d, maps: Callable[[], Iterable[Tensor]]) -> None:
-    """Let a 1×1 convolution start as the leading principal directions; with the batch norm behind it, it
-    whitens.
-    """
+    """Set a 1×1 convolution to the leading principal directions; with the batch norm after it, it whitens."""
     directions = principal_directions(maps, convolution.out_channels)
     convolution.weight[: len(directions), :, 0, 0] = directions.to(convolution.weight)
 
 
 @torch.no_grad()
 def start_join(join: nn.Linear, scale: float, noise: float = 0.1) -> None:
-    """Let Linear(2D→D)([h, f]) start as ``scale`` · f, plus a little of everything."""
+    """Set Linear(2D→D)([h, f]) to ``scale`` · f plus small random weights."""
     dim = join.out_features
     join.weight.normal_(std=noise / (2 * dim) ** 0.5)
     join.weight[:, dim:] += scale * torch.eye(dim, device=join.weight.device)

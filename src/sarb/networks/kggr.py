@@ -1,4 +1,4 @@
-"""KGGR: SSGRL with a second gated graph that lets categories share their classifiers (Chen et al. 2020)."""
+"""KGGR: SSGRL with a second gated graph over the classifiers of the categories (Chen et al. 2020)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from sarb.networks.backbones.base import Backbone
 from sarb.networks.graph import GatedGraph
 from sarb.networks.ssgrl import SSGRL
 
-#: bias of the second graph's update gate at an informed start: σ(−4) = 0.02, so that a weight moves little
-#: in T steps
+#: initial bias of the second graph's update gate at an informed start: σ(−4) = 0.02, so weights change little
 CLOSED = -4.0
 
 
@@ -25,20 +24,20 @@ class KGGR(SSGRL):
         w' = G2(w, A)           logit_c = w'_c · o_c + b_c
 
     f (B, C, D) are the category representations, A (C, C) the co-occurrence graph, w (C, D) one learned
-    weight vector per category, G1 and G2 two :class:`GatedGraph` with weights of their own. w' does not
+    weight vector per category, G1 and G2 two :class:`GatedGraph` with separate weights. w' does not
     depend on the image, so G2 runs once per batch.
 
-    There is no public code. Our reading of the paper: both graphs have the same edges A, and the same width
-    D; the state of G2 after its last step is the classifier itself, without an output layer on top; w is
-    learned together with the rest. A few-shot category, the paper's other topic, is not treated apart.
+    There is no public code. We read the paper as follows: both graphs have the same edges A and the same
+    width D; the last state of G2 is the classifier itself, without an output layer; w is learned with the rest.
+    Few-shot categories, the paper's other topic, get no special treatment.
 
     Args:
         backbone: image to map.
         categories: C.
-        graph: (C, C) co-occurrence, or None for no edges but the own one.
-        words: word vectors and the mask of found ones, for SD.
+        graph: (C, C) co-occurrence, or None for self-edges only.
+        words: word vectors and a mask of those that exist, for SD.
         weight_steps: T of the second graph.
-        csrl: this and all others are those of :class:`SSGRL`.
+        csrl: this and all other options are those of :class:`SSGRL`.
     """
 
     parts: ClassVar[Mapping[str, str]] = {**SSGRL.parts, "weight_graph": "weight_graph"}
@@ -81,7 +80,7 @@ class KGGR(SSGRL):
         self.weight_graph = GatedGraph(dim, weight_steps)
 
     def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
-        """Informed start: SSGRL's, with the second graph nearly closed, so that w' is at first nearly w."""
+        """Informed start: as SSGRL, with the second graph's update gates almost closed, so that w' ≈ w."""
         super().initialise(labels, activations)
         if self.initial == "informed":
             torch.nn.init.constant_(self.weight_graph.message_update.bias, CLOSED)

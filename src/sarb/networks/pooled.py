@@ -1,4 +1,4 @@
-"""The plain network: average the grid, one linear layer."""
+"""The plain network: global average pooling and one linear layer."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Pooled(Network):
     Args:
         backbone: image to map.
         categories: C.
-        graph: not used; every network takes the same three.
+        graph: not used; every network takes the same four arguments.
         words: not used.
         dropout: on the pooled vector.
-        initial: ``"random"``, or ``"informed"``: zero weights, and the rates of known positives as bias.
+        initial: ``"random"``, or ``"informed"``: zero weights, with the known rates as bias.
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
@@ -47,7 +47,7 @@ class Pooled(Network):
         self.classifier = nn.Linear(backbone.width, categories)
 
     def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
-        """Informed start: predict each category at its known rate."""
+        """Informed start: predict the known rate of each category."""
         if self.initial == "informed":
             nn.init.zeros_(self.classifier.weight)
             self.classifier.bias.data.copy_(prior_logits(labels))

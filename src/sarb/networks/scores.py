@@ -1,4 +1,4 @@
-"""The scores of semantic decoupling, without ever holding the joint space of all categories at once."""
+"""The scores of semantic decoupling, computed in blocks to save memory."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-#: elements of the joint space worked on at a time: what stays in a core's cache, and enough to keep a GPU
-#: busy
+#: elements of the joint space per block: small enough for the cache of a core, large enough for a GPU
 BLOCK = {"cpu": 1 << 21, "cuda": 1 << 26}
 
 
 def joint_scores(image: Tensor, word: Tensor, direction: Tensor) -> Tensor:
-    """s_cm = Σ_h v_h tanh(x_mh w_ch): image x (M, hidden), word w (C, hidden), direction v (hidden) -> (C,
-    M).
+    """s_cm = Σ_h v_h tanh(x_mh w_ch), shape (C, M).
 
-    Written as one expression this holds M · C · hidden numbers three times over, 385 MB for a batch of 16 at
-    the paper's sizes. Here forward and backward walk through blocks that fit into the cache and compute the
-    tanh twice instead of keeping it, which is less memory **and** less time: the work is bound by memory,
-    not by the tanh. A compiler or exporter gets the plain expression and fuses it itself.
+    As one expression this would keep three tensors of M · C · hidden numbers, 385 MB for a batch of 16 at the
+    paper's sizes. Forward and backward work in blocks that fit the cache instead, and compute the tanh twice
+    rather than store it. That takes less memory **and** less time, because memory traffic is the bottleneck.
+    Compilers and exporters get the plain expression.
+
+    Args:
+        image: x (M, hidden).
+        word: w (C, hidden).
+        direction: v (hidden).
     """
     if torch.compiler.is_compiling():
         return torch.tanh(image * word[:, None]) @ direction
@@ -63,9 +66,7 @@ def _tanh(image: Tensor, word: Tensor, out: Tensor) -> Tensor:
 
 
 def _blocks(image: Tensor, word: Tensor, count: int) -> Iterator[tuple[slice, slice, list[Tensor]]]:
-    """Yield ranges of categories and rows that cover (C, M), each with ``count`` buffers of (c, m,
-    hidden).
-    """
+    """Yield ranges of categories and rows that cover (C, M), with ``count`` buffers (c, m, hidden) each."""
     (size, hidden), limit = image.shape, BLOCK.get(image.device.type, BLOCK["cuda"])
     rows = max(1, min(size, limit // hidden))
     categories = max(1, min(len(word), limit // (rows * hidden)))

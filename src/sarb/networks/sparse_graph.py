@@ -1,6 +1,4 @@
-"""The co-occurrence graph of thousands of categories: the strongest edges, and the rest as a product of two
-vectors.
-"""
+"""A sparse co-occurrence graph for thousands of categories: the strongest edges plus a rank-one rest."""
 
 from __future__ import annotations
 
@@ -10,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-#: alternating least squares; the rest is close to a product of two vectors, so few rounds do
+#: rounds of alternating least squares; few are enough, because the rest is close to rank one
 ROUNDS = 10
 
 
 class Edges(NamedTuple):
-    """A sparse matrix S (C, C) row by row: ``ends`` j and ``values`` S_ij, row i starts at ``starts[i]``."""
+    """A sparse matrix S (C, C) by rows: columns ``ends``, ``values``; row i starts at ``starts[i]``."""
 
     ends: Tensor
     values: Tensor
@@ -23,13 +21,11 @@ class Edges(NamedTuple):
 
     @classmethod
     def of(cls, matrix: Tensor, kept: Tensor) -> Edges:
-        """Take the entries ``kept`` (C, C) of a matrix, zeros among them too."""
+        """Take the entries of a matrix where ``kept`` (C, C) is true, including zeros."""
         return cls(kept.nonzero()[:, 1], matrix[kept], F.pad(kept.sum(1).cumsum(0)[:-1], (1, 0)))
 
     def times(self, states: Tensor) -> Tensor:
-        """S h of states (B, C, D): one weighted sum of rows for each row, image by image to stay in the
-        cache.
-        """
+        """S h of states (B, C, D): weighted sums of rows, one image at a time to fit the cache."""
         first = torch.arange(len(states), device=states.device)[:, None]
         ends = (self.ends + first * states.shape[1]).flatten()
         starts = (self.starts + first * len(self.ends)).flatten()
@@ -49,12 +45,11 @@ class SparseGraph(NamedTuple):
     @classmethod
     @torch.no_grad()
     def of(cls, graph: Tensor, neighbours: int) -> SparseGraph:
-        """Keep the diagonal and the ``neighbours`` strongest other entries of each row of A (C, C) as they
-        are.
+        """Keep the diagonal and the ``neighbours`` strongest other entries of each row of A (C, C).
 
-        The other entries are replaced by r_i c_j, the least-squares fit to them. A smoothed entry of a pair
-        that was never seen is κ π_j / (d_i + κ) if all labels are known, which **is** such a product: then
-        nothing is lost as long as a category was seen with at most ``neighbours`` others. Otherwise this is
+        All other entries are replaced by r_i c_j, their least-squares fit. If all labels are known, the
+        smoothed entry of a pair that never occurred is κ π_j / (d_i + κ), which **is** such a product. Then
+        nothing is lost as long as each category occurs with at most ``neighbours`` others. Otherwise this is
         an approximation.
         """
         own = torch.eye(len(graph), dtype=torch.bool, device=graph.device)
@@ -81,15 +76,13 @@ class SparseGraph(NamedTuple):
 
 
 def propagate(graph: SparseGraph, states: Tensor) -> tuple[Tensor, Tensor]:
-    """A h and Aᵀ h of states h (B, C, D), each (B, C, D); the cost is B · D · C · neighbours, not B · D ·
-    C².
-    """
+    """A h and Aᵀ h of states h (B, C, D), each (B, C, D); the cost is B · D · C · neighbours."""
     out, back = _Propagate.apply(states, graph)  # type: ignore[no-untyped-call]
     return out, back
 
 
 class _Propagate(torch.autograd.Function):
-    """A is constant, so the gradient is the same product the other way round: Aᵀ g + A g'."""
+    """A is constant, so the gradient is the same product with A and Aᵀ swapped: Aᵀ g + A g'."""
 
     @staticmethod
     def forward(context: Any, states: Tensor, graph: SparseGraph) -> tuple[Tensor, Tensor]:

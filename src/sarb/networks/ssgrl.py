@@ -28,23 +28,22 @@ class SSGRL(Network):
     Args:
         backbone: image to map.
         categories: C.
-        graph: (C, C) co-occurrence, or None for no edges but the own one.
-        words: word vectors and the mask of found ones, for SD.
+        graph: (C, C) co-occurrence, or None for self-edges only.
+        words: word vectors and a mask of those that exist, for SD.
         csrl: ``"sd"`` (semantic decoupling) or ``"sam"`` (semantic attention).
         dim: D.
         hidden: joint width of SD.
         steps: T of the graph.
-        neighbours: 0 multiplies with the whole graph; k keeps the k strongest edges of each category and
-            replaces the rest by a product of two vectors, for thousands of categories (see
-            ``networks/sparse_graph.py``).
-        grid: maps larger than this are average-pooled 2×2 (paper: 14×14 at 448 becomes 7×7).
+        neighbours: 0 uses the whole graph; k keeps the k strongest edges of each category and approximates
+            the rest, for thousands of categories (see ``networks/sparse_graph.py``).
+        grid: larger maps are average-pooled 2×2 (paper: 14×14 at 448 pixels becomes 7×7).
         dropout: in φ (paper: 0).
-        normalise: scale SAM's sum to the size of an average (paper: the plain sum).
+        normalise: scale SAM's sum like an average (paper: plain sum).
         initial: ``"random"`` (paper) or ``"informed"``, see ``networks/informed.py``.
     """
 
-    # Layers that all categories share want a smaller step than the weights of the single categories: the
-    # classifier's shared layer is a part of its own, and SAM's transform goes with the projection.
+    # Layers shared by all categories need a smaller step than per-category weights. So the classifier's
+    # shared layer is a separate part, and SAM's transform belongs to the projection.
     parts: ClassVar[Mapping[str, str]] = {
         "backbone": "backbone",
         "project": "project",
@@ -103,9 +102,7 @@ class SSGRL(Network):
         self._sparse: tuple[Tensor, int, SparseGraph] | None = None
 
     def initialise(self, labels: LabelMatrix, activations: Callable[[], Iterable[Tensor]]) -> None:
-        """Informed start: a linear classifier on the whitened, evenly attended map, with the rates as
-        bias.
-        """
+        """Informed start: a linear classifier on the whitened, averaged map, with the known rates as bias."""
         if self.initial == "random":
             return
         convolution = self.project[0]
@@ -130,7 +127,7 @@ class SSGRL(Network):
         return out
 
     def _pooled(self, activations: Tensor) -> Tensor:
-        """Frozen activations -> the backbone's map, average-pooled 2×2 where it is larger than ``grid``."""
+        """Frozen activations -> the backbone's map, average-pooled 2×2 if it is larger than ``grid``."""
         maps = super().from_frozen(activations)
         return F.avg_pool2d(maps, 2) if maps.shape[-1] > self.grid else maps
 
@@ -154,8 +151,8 @@ class SSGRL(Network):
         return attended
 
     def edges(self) -> Tensor | SparseGraph:
-        """Return the graph to multiply with: A (C, C), or its strongest edges, found anew when A changes."""
-        if not self.neighbours or torch.compiler.is_compiling():  # an exported model has the whole graph
+        """Return the graph A (C, C), or its strongest edges, computed again when A changes."""
+        if not self.neighbours or torch.compiler.is_compiling():  # an exported model uses the whole graph
             return self.cooccurrence
         whole = self.cooccurrence
         version = self.cooccurrence._version
@@ -170,23 +167,23 @@ class SSGRL(Network):
 
     @property
     def map_kind(self) -> str:
-        """SD gives shares of the attention, SAM masks."""
+        """``"attention"`` for SD, ``"mask"`` for SAM."""
         return "attention" if self.sam is None else "mask"
 
     def values(self, maps: Tensor) -> Tensor:
-        """SD weighs the grid itself, SAM its transform."""
+        """Return what is averaged: the grid for SD, its transform for SAM."""
         return maps if self.sam is None else self.sam.values(maps)
 
     def relations(self) -> Tensor:
         """Return the co-occurrence graph (C, C).
 
-        A silent category has f_j = 0: A h and Aᵀ h then lack what j would have said, and with one graph step
-        that is all that changes for the others.
+        Silencing category j sets f_j = 0, so j contributes nothing to A h and Aᵀ h. With one graph step that
+        is all that changes for the other categories.
         """
         return self.cooccurrence
 
     def for_export(self) -> Self:
-        """Return a copy with the graph written out: a sparse one has no operator outside torch."""
+        """Return a copy with a dense graph; the sparse product has no ONNX operator."""
         network = super().for_export()
         edges = network.edges()
         if isinstance(edges, SparseGraph):
@@ -195,5 +192,5 @@ class SSGRL(Network):
         return network
 
     def repeats(self) -> bool:
-        """Not while dropout is at work."""
+        """True unless dropout is active."""
         return not (self.training and self.classifier.dropout.p > 0)

@@ -1,4 +1,4 @@
-"""Category semantics inside a network: given word vectors stay frozen, missing ones are learned."""
+"""Word vectors inside a network: given ones stay frozen, missing ones are learned."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from torch import Tensor, nn
 
 
 class CategoryWords(nn.Module):
-    """Word vectors (C, W): frozen where they were found, a learned embedding where they were not.
+    """Word vectors (C, W): frozen if given, a learned embedding otherwise.
 
     Args:
         categories: C.
         dim: W.
-        vectors: (C, W) found vectors, or None when there is no file.
-        found: (C,) mask of the rows of ``vectors`` that are real.
+        vectors: (C, W) given vectors, or None if there are none.
+        found: (C,) mask of the rows of ``vectors`` that are given.
     """
 
     def __init__(
@@ -25,8 +25,7 @@ class CategoryWords(nn.Module):
             found = torch.zeros(categories, dtype=torch.bool)
         if found is None:
             found = torch.ones(categories, dtype=torch.bool)
-        # a learned row starts as long as a given one, so that no category dominates the product with the
-        # image
+        # learned rows start with the length of given ones, so that no category dominates
         scale = vectors[found].std().item() if found.any() else 0.4
         self.given: Tensor
         self.found: Tensor

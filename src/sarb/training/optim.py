@@ -14,19 +14,18 @@ from sarb.settings import METHOD_PART
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
-#: position in training 0..1, epochs -> factor of the learning rate
+#: function (position in training 0..1, epochs) -> factor of the learning rate
 SCHEDULES: dict[str, Callable[[float, int], float]] = {
     "constant": lambda position, epochs: 1.0,
-    "step": lambda position, epochs: (
-        0.1 ** int(position * epochs / 10 + 1e-9)
-    ),  # the paper: ÷10 every 10 epochs
+    # the paper: ÷10 every 10 epochs
+    "step": lambda position, epochs: 0.1 ** int(position * epochs / 10 + 1e-9),
     "cosine": lambda position, epochs: 0.5 * (1 + math.cos(math.pi * position)),
     "linear": lambda position, epochs: 1 - position,
 }
 
 
 def schedule_factor(schedule: str, step: int, steps: int, epochs: int, warmup: float) -> float:
-    """Factor of the learning rate at a step; ``warmup`` epochs of linear growth come first."""
+    """Factor of the learning rate at a step, with linear warm-up over the first ``warmup`` epochs."""
     position = step / max(1, steps)
     ramp = warmup / max(1, epochs)
     growth = min(1.0, (step + 1) / (ramp * steps)) if ramp > 0 else 1.0
@@ -34,7 +33,7 @@ def schedule_factor(schedule: str, step: int, steps: int, epochs: int, warmup: f
 
 
 def part_of(name: str, network: Network) -> str:
-    """Part a parameter of a method belongs to: what the network says, or ``"blend"`` for the method's own."""
+    """Return the part of a parameter: ``"blend"`` if it is the method's own, else the network decides."""
     owner, _, parameter = name.partition(".")
     return network.part_of(parameter) if owner == "network" else METHOD_PART
 
@@ -42,7 +41,7 @@ def part_of(name: str, network: Network) -> str:
 def parameter_groups(
     method: Method, lr: float, scale: Mapping[str, float], weight_decay: float
 ) -> list[dict[str, object]]:
-    """One group per part with ``lr · scale[part]``; blend coefficients have no weight decay."""
+    """One group per part with learning rate ``lr · scale[part]``; blend coefficients have no weight decay."""
     parts: dict[str, list[nn.Parameter]] = {}
     for name, parameter in method.named_parameters():
         if parameter.requires_grad:

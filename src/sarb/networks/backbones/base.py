@@ -1,7 +1,7 @@
-"""Backbones: an ordered list of named stages from an image (B, 3, S, S) to a map (B, width, H, W).
+"""Backbones: named stages in order, from an image (B, 3, S, S) to a map (B, width, H, W).
 
-The first stages are frozen, the last ``train_stages`` are trained. The cut between the two is public
-(:meth:`Backbone.frozen`, :meth:`Backbone.trained`), so what lies below it can be computed once and cached.
+The first stages are frozen, the last ``train_stages`` are trained. :meth:`Backbone.frozen` and
+:meth:`Backbone.trained` run the two parts separately, so that the output of the frozen part can be cached.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ IMAGENET_STD = (58.395, 57.12, 57.375)
 
 
 class Backbone(nn.Module, ABC):
-    """Base class: a subclass names its stages and says which modules each one runs, in order.
+    """Base class: a subclass names its stages and returns the modules of each one, in order.
 
     Attributes:
         width: channels of the last map.
         mean, std: normalisation of the input per channel, on the 0..255 scale.
-        stage_names: the stages from the image to the map.
-        default_train_stages: how many of the last stages are trained unless the user says otherwise.
-        needs_weights: whether random weights have to be asked for (``weights=None``).
-        classifier: prefix of the keys of a weight file that belong to its classifier and are ignored.
-        default_weights: file of pre-trained weights that comes with the installation, if there is one.
+        stage_names: the stages, from the image to the map.
+        default_train_stages: how many of the last stages are trained by default.
+        needs_weights: whether random weights must be requested with ``weights=None``.
+        classifier: prefix of the classifier's keys in a weight file; they are ignored.
+        default_weights: file of pre-trained weights that is installed with sarb, or None.
     """
 
     width: int
@@ -52,7 +52,7 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def stage(self, name: str) -> list[nn.Module]:
-        """Return the modules of a stage in the order they run; all parameters belong to exactly one stage."""
+        """Return the modules of a stage in the order they run; every parameter belongs to one stage."""
 
     @classmethod
     def default_weights(cls) -> Path | None:
@@ -64,9 +64,7 @@ class Backbone(nn.Module, ABC):
         return None
 
     def freeze(self, train_stages: int, frozen_norms: bool = False) -> None:
-        """Train the last ``train_stages`` stages only; ``frozen_norms`` keeps their batch norms in eval mode
-        too.
-        """
+        """Train the last ``train_stages`` stages only; ``frozen_norms`` freezes their batch norms."""
         count = len(self.stage_names)
         if not 0 <= train_stages <= count:
             stages = ", ".join(self.stage_names)
@@ -83,7 +81,7 @@ class Backbone(nn.Module, ABC):
         return len(self.stage_names) - self.train_stages
 
     def train(self, mode: bool = True) -> Backbone:
-        """As ``nn.Module.train``, but batch norms that must not move stay in eval mode."""
+        """As ``nn.Module.train``, but frozen batch norms stay in eval mode."""
         super().train(mode)
         for position, name in enumerate(self.stage_names):
             for module in self.stage(name):
@@ -102,16 +100,14 @@ class Backbone(nn.Module, ABC):
         return x
 
     def frozen(self, images: Tensor) -> Tensor:
-        """Images (B, 3, S, S) -> the activation at the cut. No gradient is kept while training."""
-        if (
-            images.device.type == "cpu"
-        ):  # its convolutions are 1.2 to 1.6 times as fast with the channels last
+        """Images (B, 3, S, S) -> output of the frozen stages. No gradient is kept in training."""
+        if images.device.type == "cpu":  # convolutions are 1.2 to 1.6 times as fast with channels last
             images = images.contiguous(memory_format=torch.channels_last)
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.training):
             return self._run(images, self.stage_names[: self._cut])
 
     def trained(self, x: Tensor) -> Tensor:
-        """Activation at the cut -> map (B, width, H, W)."""
+        """Output of the frozen stages -> map (B, width, H, W)."""
         return self._run(x, self.stage_names[self._cut :])
 
     def forward(self, images: Tensor) -> Tensor:
@@ -119,9 +115,7 @@ class Backbone(nn.Module, ABC):
         return self.trained(self.frozen(images))
 
     def frozen_fingerprint(self) -> str:
-        """Return a hash of the frozen stages and their weights: equal means :meth:`frozen` is the same
-        function.
-        """
+        """Return a hash of the frozen stages and their weights; equal hashes mean equal :meth:`frozen`."""
         names = self.stage_names[: self._cut]
         digest = hashlib.sha256(f"{type(self).__name__}:{','.join(names)}".encode())
         for name in names:
@@ -143,10 +137,10 @@ def create_backbone(
 
     Args:
         name: a key of ``BACKBONES``.
-        weights: a ``.pth`` or ``.safetensors`` file, None for random weights, or "default": the weights that
-            come with the installation (efficientnet_lite0), random for ``tiny``, an error for a ResNet.
-        train_stages: how many of the last stages are trained; None is the backbone's own default.
-        frozen_norms: keep the batch norms of the trained stages in eval mode as well (small batches).
+        weights: a ``.pth`` or ``.safetensors`` file, None for random weights, or "default": the installed
+            weights (efficientnet_lite0), random weights for ``tiny``, and an error for a ResNet.
+        train_stages: how many of the last stages are trained; None for the backbone's default.
+        frozen_norms: keep the batch norms of the trained stages in eval mode, for small batches.
         options: keyword options of this backbone's own.
     """
     backbone: Backbone = find("backbone", BACKBONES, name)(**options)
@@ -166,8 +160,8 @@ def _weight_file(name: str, backbone: Backbone, weights: str | Path | None) -> P
     if file is None and backbone.needs_weights:
         raise ConfigError(
             [
-                f"backbone '{name}' has no weights installed: give a file with weights=PATH (a torchvision ImageNet "
-                f".pth or .safetensors), or weights=None to start from random weights"
+                f"backbone '{name}' has no weights installed: give a file with weights=PATH (a torchvision "
+                "ImageNet .pth or .safetensors), or weights=None to start from random weights"
             ]
         )
     return file
@@ -180,7 +174,7 @@ def load_weights(backbone: Backbone, file: str | Path) -> None:
         key: value for key, value in read_weights(file).items() if not key.startswith(backbone.classifier)
     }
     own = backbone.state_dict()
-    # Files older than PyTorch 0.4.1 have no batch counters; nothing here depends on them.
+    # Files older than PyTorch 0.4.1 have no batch counters; they are not needed.
     counters = {key: value for key, value in own.items() if key.endswith("num_batches_tracked")}
     stored = {**counters, **stored}
     problems = [

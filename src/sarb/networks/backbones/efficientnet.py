@@ -1,6 +1,6 @@
-"""EfficientNet-Lite0, parameters named as in efficientnet_pytorch so that its weight file loads as it is.
+"""EfficientNet-Lite0, with the parameter names of efficientnet_pytorch so that its weight file can be loaded.
 
-Lite differs from EfficientNet-B0: ReLU6 instead of swish, no squeeze-and-excitation, stem and head of fixed
+Unlike EfficientNet-B0 it has ReLU6 instead of swish, no squeeze-and-excitation, and a stem and head of fixed
 width.
 """
 
@@ -28,12 +28,10 @@ STAGES = (
 
 
 class SameConv2d(nn.Conv2d):
-    """Convolution without bias with TensorFlow's "same" padding: ceil(n / stride) outputs, odd padding at
-    the end.
-    """
+    """Convolution without bias, with TensorFlow's "same" padding: an odd pixel goes to the end."""
 
     def __init__(self, inputs: int, outputs: int, size: int, stride: int = 1, groups: int = 1) -> None:
-        # With stride 1 the rule is symmetric, and the convolution's own padding is faster than a copy.
+        # With stride 1 the padding is symmetric, and the convolution's own padding is faster.
         padding = size // 2 if stride == 1 else 0
         super().__init__(inputs, outputs, size, stride, padding=padding, groups=groups, bias=False)
 
@@ -52,7 +50,7 @@ def _norm(channels: int) -> nn.BatchNorm2d:
 
 
 class InvertedResidual(nn.Module):
-    """1×1 expansion, depthwise convolution, 1×1 projection; x is added where the shape stays the same."""
+    """1×1 expansion, depthwise convolution, 1×1 projection; x is added if the shape does not change."""
 
     def __init__(self, inputs: int, outputs: int, size: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -77,7 +75,7 @@ class InvertedResidual(nn.Module):
 
 
 class EfficientNetLite0(Backbone):
-    """Stem, seven stages of inverted residuals, head; stride 32 in all, width 1280."""
+    """Stem, seven stages of inverted residuals, head; total stride 32, width 1280."""
 
     width = 1280
     mean = (127.0, 127.0, 127.0)
@@ -126,7 +124,7 @@ class EfficientNetLite0(Backbone):
         return imagenet(stored[f"{self.classifier}weight"], stored[f"{self.classifier}bias"])
 
     def stage(self, name: str) -> list[nn.Module]:
-        """Stages group the blocks of equal width."""
+        """Return the modules of the stem, the head, or the blocks of a stage."""
         if name == "stem":
             return [self._conv_stem, self._bn0, self._relu]
         if name == "head":

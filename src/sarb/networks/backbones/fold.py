@@ -1,9 +1,8 @@
-"""Batch norms that no longer change, folded into the convolutions before them: the same map to rounding,
-sooner.
+"""Fold frozen batch norms into the convolutions before them: faster, and equal up to rounding.
 
-In eval mode a batch norm is y = γ (x − μ) / σ + b, with σ = √(variance + ε), and x = W ∗ z comes from a
-convolution. So y = (γ/σ · W) ∗ z + (b − γ μ / σ): a convolution with a bias. Computed in float64, rounded
-once.
+In eval mode a batch norm is y = γ (x − μ) / σ + b, with σ = √(variance + ε), and x = W ∗ z is the output of a
+convolution. So y = (γ/σ · W) ∗ z + (b − γ μ / σ), a convolution with a bias. It is computed in float64 and
+rounded once.
 """
 
 from __future__ import annotations
@@ -15,18 +14,16 @@ from torch import nn
 
 from sarb.networks.backbones.base import Backbone
 
-#: largest difference from the unfolded backbone, relative to its largest value
+#: largest accepted difference from the original backbone, relative to its largest output
 CLOSE = 1e-4
 
 
 @torch.no_grad()
 def folded(backbone: Backbone) -> Backbone:
-    """Return a copy for inference whose batch norms are folded; the given backbone, and so its fingerprint,
-    stays.
+    """Return a copy for inference with folded batch norms; the given backbone is not changed.
 
-    It costs about as much as a few images. A batch norm is taken to follow the convolution that is defined
-    right before it. Should a backbone run them in another order, a small random image tells, and nothing is
-    folded.
+    It costs about as much as a few images. A batch norm is assumed to follow the convolution defined right
+    before it. A small random image checks this; if the outputs differ, nothing is folded.
     """
     result = copy.deepcopy(backbone).eval()
     _fold(result)

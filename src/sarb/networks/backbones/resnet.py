@@ -1,4 +1,4 @@
-"""ResNet (He et al. 2016), parameters named as in torchvision so that its weight files load as they are."""
+"""ResNet (He et al. 2016), with the parameter names of torchvision so that its weight files can be loaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _conv(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Conv2d:
 
 
 class Residual(nn.Module):
-    """y = relu(x' + f(x)); x' is x, or its 1×1 projection where size or width change."""
+    """y = relu(x' + f(x)); x' is x, or its 1×1 projection if size or width change."""
 
     expansion: int = 1
 
@@ -53,7 +53,7 @@ class Basic(Residual):
 
 
 class Bottleneck(Residual):
-    """1×1, 3×3, 1×1 convolutions; the stride sits on the 3×3, as in torchvision."""
+    """1×1, 3×3, 1×1 convolutions; the 3×3 has the stride, as in torchvision."""
 
     expansion = 4
 
@@ -75,7 +75,7 @@ class Bottleneck(Residual):
 
 
 class ResNet(Backbone):
-    """Stem and four layers, stride 32 in all: 448 pixels give 14×14, 224 give 7×7.
+    """Stem and four layers, total stride 32: 448 pixels give 14×14, 224 give 7×7.
 
     Args:
         block: ``Basic`` or ``Bottleneck``.

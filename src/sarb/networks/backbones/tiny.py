@@ -1,4 +1,4 @@
-"""A backbone of 30,000 parameters for tests and first tries: it trains from random weights in seconds."""
+"""A backbone with 30,000 parameters for tests and first tries; it trains from random weights in seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _stage(inputs: int, outputs: int, size: int, stride: int) -> nn.Sequential:
 
 
 class Tiny(Backbone):
-    """Three convolutions and a 1×1 at the end, stride 16, width 64; everything is trained."""
+    """Three convolutions and a final 1×1 convolution, stride 16, width 64; all stages are trained."""
 
     width = 64
     stage_names = ("stage1", "stage2", "stage3")
