@@ -51,7 +51,7 @@ def test_paper_recipes_carry_the_papers_numbers(name):
     assert settings.graph_counts == "known" and settings.lr_scale == {}
     assert settings.backbone_options["train_stages"] == 1
     method, network = settings.method_options, settings.network_options
-    assert (method["start"], method["refresh"], method["prototypes"], method["contrastive"]) == (
+    assert (method["start"], method["refresh"], method["prototypes"], method["plrb_contrastive"]) == (
         5,
         5,
         10,

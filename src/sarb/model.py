@@ -187,6 +187,8 @@ def new_model(labels: LabelMatrix, settings: Settings, talk: Progress) -> Model:
         graph=graph,
         words=words,
     )
+    if words is None and network.uses_words:
+        talk.say(f"no word vectors (--words): network {settings.network} learns an embedding per category")
     return Model(network, labels.categories, config)
 
 

@@ -36,7 +36,8 @@ class SARB(Method):
         refresh: epochs between two computations of the prototypes, or a share of all epochs.
         ilrb_weight: weight in the loss of an entry completed by ILRB (paper: 1).
         plrb_weight: the same for PLRB.
-        contrastive: λ; None means 0.05 with PLRB and 0 without, because the loss is there for prototypes.
+        contrastive: λ; None means ``plrb_contrastive`` with PLRB and 0 without: the loss is there for prototypes.
+        plrb_contrastive: λ with PLRB, where ``contrastive`` is not given (paper: 0.05); what a recipe sets.
         contrastive_form: ``"balanced"`` (authors' code) or ``"paper"`` (as printed).
         without_positives: ``"none"`` or ``"all"``, see :func:`sarb.losses.contrastive`.
         ramp: epochs over which λ rises from 0.
@@ -63,6 +64,7 @@ class SARB(Method):
         ilrb_weight: float = 1.0,
         plrb_weight: float = 1.0,
         contrastive: float | None = None,
+        plrb_contrastive: float = 0.05,
         contrastive_form: str = "balanced",
         without_positives: str = "none",
         ramp: float = 1.0,
@@ -92,7 +94,7 @@ class SARB(Method):
         self.start = start
         self.refresh = refresh
         self.ramp = ramp
-        self.contrastive = (0.05 if plrb else 0.0) if contrastive is None else contrastive
+        self.contrastive = (plrb_contrastive if plrb else 0.0) if contrastive is None else contrastive
         self.contrastive_form = contrastive_form
         self.without_positives = without_positives
         self.blending = False

@@ -48,6 +48,11 @@ class Network(nn.Module):
         self.categories = categories
         self.dim = backbone.width
 
+    @property
+    def uses_words(self) -> bool:
+        """Whether it holds a vector per category: a given word vector, or else a learned embedding."""
+        return getattr(self, "words", None) is not None
+
     def maps(self, images: Tensor) -> Tensor:
         """Images (B, 3, S, S) -> grid features (B, D, H, W)."""
         return self.from_frozen(self.backbone.frozen(images))

@@ -151,6 +151,7 @@ def _facts(run: RunFolder) -> list[tuple[str, str]]:
         ("Test images", f"{len(run.test):,}" if run.test is not None else None),
         ("Image size", run.setting("image_size")),
         ("Batch size", run.setting("batch_size")),
+        ("Word vectors", run.config.get("words")),
         ("Learning rate", run.setting("lr", "learning_rate")),
         ("Device", run.setting("device")),
         ("Trained on", _cache(run)),

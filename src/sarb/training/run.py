@@ -191,8 +191,16 @@ def _config(training: Training, record: Mapping[str, Any]) -> dict[str, Any]:
         "versions": _versions(),
         "threads": torch.get_num_threads(),
         "device": str(training.device),
+        "words": _words(training),
         **training.sources.record(),
     }
+
+
+def _words(training: Training) -> str:
+    """Where the category semantics come from, in words for the report."""
+    if not training.model.network.uses_words:
+        return "not used"
+    return training.settings.words or "none given: one embedding per category is learned"
 
 
 def _versions() -> dict[str, str]:
