@@ -159,7 +159,7 @@ def test_random_splits_are_seeded_disjoint_and_complete(table):
     order = np.random.RandomState(4).permutation(6)
     assert first.test.labels.paths == tuple(f"{'abcdef'[row]}.jpg" for row in sorted(order[:2]))
     assert "seed 4" in first.notes["test_split"]
-    with pytest.raises(ConfigError, match="option test is a share"):
+    with pytest.raises(ConfigError, match="option test must be between 0 and 1"):
         load(path, test=20)
 
 
