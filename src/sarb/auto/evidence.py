@@ -21,6 +21,8 @@ TINY = 1e-6
 STRENGTH = 10.0
 #: added to a likelihood ratio before its logarithm
 FLOOR = 1e-3
+#: a log that varies less over the training images says nothing, and is not blown up
+STILL = 1e-2
 
 
 class ConceptScores(NamedTuple):
@@ -58,7 +60,7 @@ def _softmax(logits: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 class Scale(NamedTuple):
-    """Mean and standard deviation (…, C) of a column over the training images; std 1 where it is constant."""
+    """Mean and standard deviation (…, C) of a column over the training images; std 1 where it hardly varies."""
 
     mean: Floats
     std: Floats
@@ -67,7 +69,7 @@ class Scale(NamedTuple):
     def of(cls, columns: Floats) -> Scale:
         """Measure columns (N, C)."""
         std = columns.std(0)
-        return cls(columns.mean(0), np.where(std > 1e-5, std, 1.0))
+        return cls(columns.mean(0), np.where(std > STILL, std, 1.0))
 
     def __call__(self, columns: Floats) -> Floats:
         """Standardise (N, C)."""
