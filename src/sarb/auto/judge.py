@@ -1,6 +1,6 @@
 """The judge: which of several settings explains the known entries best, out of fold.
 
-The scores of a setting are first brought to the right scale, a s + b with one a > 0 and one b for all entries,
+The scores of a setting are first brought to the right scale, a s_c + b_c with one a > 0 for all categories,
 because adding evidence makes scores larger without making them wrong. Then the log loss l_ic of each known
 entry counts with weight 1 / (H_c C), where H_c is the loss of always predicting the rate of c: every category
 counts the same, as in mAP, and a mean loss of 1 is that of knowing nothing but the rates.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarb.auto.parts import Floats, Parts
-from sarb.auto.solver import log_loss, solve
+from sarb.auto.solver import log_loss, sigmoid
 from sarb.metrics import average_precision
 
 #: resamples of the images
@@ -55,21 +55,20 @@ class Judge:
         share = np.where(both, 1 / np.where(both, entropy, 1) / max(int(both.sum()), 1), 0.0)
         return cls(parts, np.where(parts.known, share, 0.0))
 
-    def temper(self, scores: Floats) -> tuple[float, float]:
-        """Fit the scale a and shift b of out-of-fold scores (N, C); (1, 0) where a would not be > 0."""
-        counted = self.weights > 0
-        if not counted.any():
-            return 1.0, 0.0
-        weights = self.weights[counted]
-        found = solve(
-            scores[counted][:, None],
-            (self.parts.values[counted] > 0).astype(np.float64)[None],
-            (weights * (len(weights) / weights.sum()))[None],
-            np.zeros((1, len(weights))),
-            np.array([1e-3]),
-            np.zeros(1),
-        )[0]
-        return (float(found[0]), float(found[1])) if found[0] > 1e-3 else (1.0, 0.0)
+    def temper(self, scores: Floats) -> tuple[float, Floats]:
+        """Fit the scale a and the shifts b (C,) of out-of-fold scores (N, C); 1 and 0 where a would not be > 0.
+
+        The shift of a category is drawn to the mean one: with penalty ½ (b_c − mean b)² beside its loss.
+        """
+        nothing = (1.0, np.zeros(scores.shape[1]))
+        rows, columns = np.nonzero(self.weights)
+        if not len(rows):
+            return nothing
+        share = self.weights.max(0)
+        slope, shifts = _scale_and_shifts(
+            scores[rows, columns], self.parts.values[rows, columns] > 0, columns, share / share.mean()
+        )
+        return (slope, shifts) if slope > 1e-3 else nothing
 
     def losses(self, scores: Floats) -> Floats:
         """Losses (N, C) of tempered out-of-fold scores, in nats, 0 for entries that do not count."""
@@ -117,3 +116,57 @@ class Judge:
             shared = own.sum(1, keepdims=True)
             result[model] = weights[(positives * counted * own + shrinkage * shared).argmin(0)]
         return result
+
+
+def _scale_and_shifts(
+    scores: Floats, present: NDArray[np.bool_], columns: NDArray[np.int64], share: Floats
+) -> tuple[float, Floats]:
+    """Newton's method for a and b: one equation for a, one for each b_c, solved by eliminating the b_c.
+
+    Args:
+        scores: (n,) of known entries.
+        present: (n,) their labels.
+        columns: (n,) their categories.
+        share: (C,) weight of an entry of each category.
+    """
+    count = len(share)
+    targets = present.astype(np.float64)
+    slope = 1.0
+    shifts = np.zeros(count)
+
+    def value(slope: float, shifts: Floats) -> float:
+        losses = log_loss(slope * scores + shifts[columns], targets)
+        pull = 0.5 * (share * (shifts - _mean(shifts, share)) ** 2).sum()
+        return float((share[columns] * losses).sum() + pull)
+
+    now = value(slope, shifts)
+    for _ in range(30):
+        chance = sigmoid(slope * scores + shifts[columns])
+        error = chance - targets
+        spread = chance * (1 - chance)
+        each = [
+            np.bincount(columns, part, count) for part in (error, error * scores, spread, spread * scores)
+        ]
+        square = (share[columns] * spread * scores**2).sum()
+        pull = shifts - _mean(shifts, share)
+        inner = (each[0] + pull, each[3], each[2] + 1)
+        top = (share * (each[1] - inner[1] * inner[0] / inner[2])).sum()
+        step = top / (square - (share * inner[1] ** 2 / inner[2]).sum() + 1e-9)
+        move = (inner[0] - inner[1] * step) / inner[2]
+        length = 1.0
+        while length > 1e-4 and value(slope - length * step, shifts - length * move) > now:
+            length /= 2
+        if length <= 1e-4:
+            break
+        slope -= length * step
+        shifts = shifts - length * move
+        before = now
+        now = value(slope, shifts)
+        if before - now < 1e-7 * abs(before):
+            break
+    return float(slope), np.where(share > 0, shifts, _mean(shifts, share))
+
+
+def _mean(shifts: Floats, share: Floats) -> float:
+    """Mean over the categories that count."""
+    return float(shifts[share > 0].mean())

@@ -23,7 +23,7 @@ from sarb.auto.evidence import ConceptBayes, ConceptScores, NameEvidence
 from sarb.auto.features import WIDTH, Projection, fit_projection
 from sarb.auto.judge import Judge
 from sarb.auto.neighbours import BANK, COUNT, bank_labels, bank_rows, nearest
-from sarb.auto.parts import Floats, Parts, log_odds
+from sarb.auto.parts import Floats, Mask, Parts, log_odds
 from sarb.auto.probe import RIDGES, Linear, Setting, compare, fit_linear
 from sarb.auto.solver import sigmoid
 from sarb.errors import check_choice
@@ -246,7 +246,7 @@ def _student(state: _State) -> _State:
     """Fit again with the surest unknown entries as positives.
 
     Model f expects Σ p positives among the entries of c that it has not seen; the half of that number with
-    the highest scores joins its known positives.
+    the highest scores joins its known positives. The bias is put back by what they add to the odds.
     """
     started = time.perf_counter()
     slope, shift = state.judge.temper(state.held_out)
@@ -259,11 +259,20 @@ def _student(state: _State) -> _State:
         rank = np.argsort(np.argsort(-ranked, axis=0, kind="stable"), axis=0, kind="stable")
         extra[model] = (rank < number) & unseen
     linear = fit_linear(state.features, state.parts, state.ridge, state.offsets, extra)
+    linear = replace(linear, bias=linear.bias - _more_positives(state.parts, extra))
     scores = linear.scores(state.features)
     if state.offsets is not None:
         scores = scores + state.offsets
     changed = replace(state, linear=linear, scores=scores)
     return state.offer("student", changed, float(extra[-1].sum(0).mean()), started)
+
+
+def _more_positives(parts: Parts, extra: Mask) -> Floats:
+    """Log of the factor (F + 1, C) by which the extra positives raise the odds of a positive."""
+    known = np.stack([parts.present(model).sum(0) for model in parts.models])
+    factor = (known + extra.sum(1)) / np.maximum(known, 1)
+    out: Floats = np.where(known > 0, np.log(np.maximum(factor, 1.0)), 0.0)
+    return out
 
 
 def _evidence(state: _State, name: str, evidence: Floats) -> _State:
@@ -321,7 +330,10 @@ def _finished(
     parts = state.parts
     outer, outer_shift = state.judge.temper(state.held_out)
     uses_bank = "neighbours" in state.weights
-    inner, inner_shift = learned.judge.temper(learned.held_out) if uses_bank else (1.0, 0.0)
+    inner, inner_shift = learned.judge.temper(learned.held_out)
+    if not uses_bank:
+        inner = 1.0
+        inner_shift = np.zeros_like(outer_shift)
     slope = outer * inner
     zeros = np.zeros(parts.values.shape[1])
 
