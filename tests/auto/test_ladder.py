@@ -22,7 +22,7 @@ from tests.auto.made import made
 def test_claims_decide_which_rungs_are_tried(claims, rungs):
     pooled, labels, full, concepts, ties = made()
     ladder = fit_ladder(pooled, labels, concepts, ties, claims=claims, width=16)
-    assert [row["rung"] for row in ladder.rows] == rungs
+    assert [row["rung"] for row in ladder.rows if row["rung"] != "ridge"] == rungs
     assert np.isfinite(ladder.out_of_fold).all()
     assert ladder(pooled, concepts).shape == full.shape
     hidden = np.where(labels.values == 0, full, 0)

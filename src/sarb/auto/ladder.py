@@ -33,7 +33,7 @@ CLAIMS = ("strict", "no-names", "names")
 #: weights of evidence that are compared
 WEIGHTS = (0.0, 0.2, 0.4, 0.6, 0.9, 1.2)
 #: weights of the neighbours that are compared
-NEIGHBOUR_WEIGHTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0)
+NEIGHBOUR_WEIGHTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5)
 #: the shrinkage with which all categories take one weight of the neighbours
 SHARED = 1e6
 #: share of the expected unknown positives that the student takes for positives
@@ -45,14 +45,14 @@ class Rung:
     """One step of the ladder, measured out of fold on the known entries.
 
     Args:
-        name: ``probe``, ``student``, ``bayes``, ``names`` or ``neighbours``.
+        name: ``probe``, ``names``, ``bayes``, ``ridge`` (λ chosen again), ``student`` or ``neighbours``.
         kept: whether the final model uses it.
         mean_ap: mAP over known entries with it, in percent.
         loss: mean loss with it; 1 is knowing the rates only.
         gain: fall of the loss against the ladder so far, with its 95 % interval ``low`` to ``high``.
         low: see gain.
         high: see gain.
-        weight: mean weight over the categories (λ for the probe).
+        weight: mean weight over the categories; λ for probe and ridge; added positives per category.
         seconds: that it took.
     """
 
@@ -215,6 +215,7 @@ def fit_ladder(
             state = _evidence(state, "names", np.broadcast_to(names(concepts), shape))
         bayes, evidence = ConceptBayes.fit(concepts, state.parts)
         state = _evidence(state, "bayes", evidence)
+        state = _ridge(state, ridges)
     state = _student(state)
     kept = bank_rows(len(pooled), bank)
     units = projection.directions(state.features)
@@ -265,6 +266,21 @@ def _student(state: _State) -> _State:
         scores = scores + state.offsets
     changed = replace(state, linear=linear, scores=scores)
     return state.offer("student", changed, float(extra[-1].sum(0).mean()), started)
+
+
+def _ridge(state: _State, ridges: Sequence[float]) -> _State:
+    """Choose λ again now that evidence explains a part: what is left usually wants a larger one."""
+    if state.offsets is None:
+        return state
+    started = time.perf_counter()
+    settings = [Setting(each) for each in ridges]
+    grid = compare(state.features, state.parts, settings, base=state.offsets)
+    ridge = float(ridges[int(np.argmin([state.judge.loss(scores) for scores in grid]))])
+    if ridge == state.ridge:
+        return state
+    linear = fit_linear(state.features, state.parts, ridge, state.offsets)
+    changed = replace(state, ridge=ridge, linear=linear, scores=linear.scores(state.features) + state.offsets)
+    return state.offer("ridge", changed, ridge, started)
 
 
 def _more_positives(parts: Parts, extra: Mask) -> Floats:
