@@ -21,8 +21,10 @@ from sarb.auto.solver import solve
 
 #: the values of λ that are compared
 RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
-#: at most this many L-BFGS steps
+#: at most this many L-BFGS steps in a fit that is kept
 STEPS = 40
+#: in a comparison: the losses then agree with those of 40 steps to three digits, in a third of the time
+COMPARISON_STEPS = 12
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ def fit_linear(
             np.zeros((1, count, len(rows))) if offsets is None else offsets[None, :, rows, category],
             np.array([ridge]),
             rates[:, category],
+            STEPS,
         )[0]
         weight[:, category] = found[:, :-1]
         bias[:, category] = found[:, -1]
@@ -118,7 +121,7 @@ def compare(
         if base is not None:
             offsets += base[: parts.count, rows, category]
         entries = _Entries.of(parts, category, rows, models)
-        found = _fit_category(x, entries, offsets, ridges, rates[:, category])
+        found = _fit_category(x, entries, offsets, ridges, rates[:, category], COMPARISON_STEPS)
         logits = found[:, :, :-1] @ x.T + found[:, :, -1:] + offsets
         own = parts.numbers[rows, category]
         result[:, rows, category] = logits[:, own, np.arange(len(rows))]
@@ -146,7 +149,7 @@ class _Entries(NamedTuple):
 
 
 def _fit_category(
-    x: Floats, entries: _Entries, offsets: NDArray[np.floating], ridges: Floats, rates: Floats
+    x: Floats, entries: _Entries, offsets: NDArray[np.floating], ridges: Floats, rates: Floats, steps: int
 ) -> Floats:
     """Coefficients (G, M, d + 1) of one category under G ridges, with offsets (G, M, n), for M models."""
     models = len(entries.targets)
@@ -161,6 +164,6 @@ def _fit_category(
     result[:, -1] = bias
     if usable.any():
         result[usable] = solve(
-            x, targets[usable], weights[usable], shift[usable], ridge[usable], bias[usable], STEPS
+            x, targets[usable], weights[usable], shift[usable], ridge[usable], bias[usable], steps
         )
     return result.reshape(len(ridges), models, -1)
