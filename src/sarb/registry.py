@@ -131,6 +131,7 @@ NETWORKS = Registry(
         "pooled": "sarb.networks.pooled:Pooled",
         "gcn_ml": "sarb.networks.gcn_ml:GCNML",
         "kggr": "sarb.networks.kggr:KGGR",
+        "probe": "sarb.networks.probe:Probe",
     },
 )
 
@@ -143,6 +144,7 @@ METHODS = Registry(
         "ip_mixup": "sarb.methods.mixup:PixelMixup",
         "fm_mixup": "sarb.methods.mixup:FeatureMapMixup",
         "asl": "sarb.methods.asl:ASL",
+        "auto": "sarb.methods.auto:Auto",
     },
 )
 

@@ -164,6 +164,10 @@ def resolve(recipe: Recipe = None, **given: Any) -> Settings:
         key: str(given.get(key, train.get(key, getattr(Settings, key))))
         for key in ("method", "network", "backbone")
     }
+    if names["method"] == "auto" and "network" not in given and "network" not in train:
+        names["network"] = "probe"
+    if names["network"] == "probe" and "method" not in given and "method" not in train:
+        names["method"] = "auto"
     options: dict[str, Any] = {
         f"{key}_options": {
             **section(content, key, names[key], train.get(key)),

@@ -35,6 +35,7 @@ class Method(nn.Module):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
+    fitted: ClassVar[bool] = False
     views: ClassVar[tuple[str, ...]] = ("train",)
     cacheable: ClassVar[bool] = True
     rounds: int = 1
@@ -43,13 +44,7 @@ class Method(nn.Module):
         self, network: Network, *, form: str = "batch", positive_weight: float | str | None = None
     ) -> None:
         super().__init__()
-        missing = sorted(self.needs - network.stages)
-        if missing:
-            raise StageError(
-                f"method {type(self).__name__} needs stage '{missing[0]}' (a representation per category), "
-                f"which network {type(network).__name__} does not have; choose network 'ssgrl' or method "
-                "'partial_bce'"
-            )
+        check_stages(type(self), type(network))
         if isinstance(positive_weight, str) and positive_weight != "balanced":
             raise ConfigError([f"method.positive_weight is a number or 'balanced', got '{positive_weight}'"])
         self.network = network
@@ -102,3 +97,22 @@ class Method(nn.Module):
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Batch -> named loss terms."""
         raise NotImplementedError("a method defines forward")
+
+
+#: stage that a network may lack -> what that means, and what to choose instead
+MISSING = {
+    "represent": ("a representation per category", "choose network 'ssgrl' or method 'partial_bce'"),
+    "classify": ("to be trained step by step", "choose another network, or method 'auto'"),
+    "fit": ("to be fitted as a whole", "choose network 'probe'"),
+}
+
+
+def check_stages(method: type[Method], network: type[Network]) -> None:
+    """Refuse a method that needs a stage which the network does not have."""
+    missing = sorted(method.needs - network.stages)
+    if missing:
+        meaning, advice = MISSING.get(missing[0], ("", "choose another network"))
+        raise StageError(
+            f"method {method.__name__} needs stage '{missing[0]}' ({meaning}), "
+            f"which network {network.__name__} does not have; {advice}"
+        )

@@ -38,7 +38,7 @@ class Probe(Network):
         neighbours: how many of them count.
     """
 
-    stages: ClassVar[frozenset[str]] = frozenset({"maps", "classify"})
+    stages: ClassVar[frozenset[str]] = frozenset({"maps", "fit"})
     per_category: ClassVar[tuple[str, ...]] = ("classifier.",)
     from_data: ClassVar[tuple[str, ...]] = (
         "mean",

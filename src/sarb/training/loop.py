@@ -83,6 +83,11 @@ class Training:
         self.initial = {} if self.method.rounds == 1 else copy.deepcopy(self.method.state_dict())
         self._optimise()
 
+    @property
+    def writes(self) -> bool:
+        """Whether this process writes the run folder: the first one of ``torchrun``."""
+        return bool(self.accelerator.is_main_process)
+
     def _optimise(self) -> None:
         settings = self.settings
         groups = parameter_groups(self.method, settings.lr, settings.lr_scale, settings.weight_decay)

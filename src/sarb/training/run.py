@@ -18,8 +18,10 @@ from sarb.errors import ConfigError, SarbError
 from sarb.labels import LabelMatrix
 from sarb.model import Model
 from sarb.progress import Progress
+from sarb.registry import METHODS, find
 from sarb.runs.folder import RunFolder
 from sarb.settings import Settings, resolve
+from sarb.training.fitted import Fitting
 from sarb.training.loop import Training
 from sarb.training.track import Trackers
 
@@ -141,12 +143,13 @@ def start_run(
     folder = None if out is None else RunFolder(out)
     trackers = Trackers.of(track, None if folder is None else folder.path)
     _check_start(train, folder, resume)  # before the first long computation
-    training = Training(train, settings, valid, init, Progress.of(progress))
+    kind = Fitting if find("method", METHODS, settings.method).fitted else Training
+    training = kind(train, settings, valid, init, Progress.of(progress))
     config = _config(training, record or {})
     if folder is not None:
         training.open(folder, config, resume)
     with trackers:
-        trackers.open(config, training.state.log, writing=training.accelerator.is_main_process)
+        trackers.open(config, training.state.log, writing=training.writes)
         training.run(folder, trackers.log)
     return Run(
         model=training.model,
@@ -156,7 +159,7 @@ def start_run(
         labels=training.skipped.used(),
         config=config,
         folder=folder,
-        writes=training.accelerator.is_main_process,
+        writes=training.writes,
     )
 
 
@@ -168,13 +171,13 @@ def _check_start(train: Dataset, folder: RunFolder | None, resume: bool) -> None
         raise SarbError(f"{train.name}: none of the {train.labels.values.size:,} training labels is known")
     if resume and folder is None:
         raise ConfigError(["resume needs the run folder: give out=DIR (--out DIR)"])
-    if folder is not None and folder.checkpoint.is_file() and not resume:
+    if folder is not None and (folder.checkpoint.is_file() or folder.model.exists()) and not resume:
         raise SarbError(
             f"{folder.path}: holds a run already; continue it with resume=True (--resume) or choose another folder"
         )
 
 
-def _config(training: Training, record: Mapping[str, Any]) -> dict[str, Any]:
+def _config(training: Training | Fitting, record: Mapping[str, Any]) -> dict[str, Any]:
     """Everything needed to repeat the run."""
     train = training.split.whole
     return {
@@ -193,10 +196,11 @@ def _config(training: Training, record: Mapping[str, Any]) -> dict[str, Any]:
         "device": str(training.device),
         "words": _words(training),
         **training.sources.record(),
+        **({"out_of_fold": training.method.folds} if isinstance(training, Fitting) else {}),
     }
 
 
-def _words(training: Training) -> str:
+def _words(training: Training | Fitting) -> str:
     """Where the category semantics come from, in words for the report."""
     if not training.model.network.uses_words:
         return "not used"

@@ -24,9 +24,15 @@ def calibrate_session(
     """Everything behind ``sarb calibrate``; write the out-of-fold scores and the calibration."""
     folder = RunFolder(run)
     train = trained_on(run, run_data(run).train)
-    scores = out_of_fold(
-        train, folds, part_seed=seed, out=folder.folds, progress=progress, settings=same_training(folder)
-    )
+    if folder.config.get("out_of_fold"):  # they came with the fit
+        folds = int(folder.config["out_of_fold"])
+        scores = folder.out_of_fold
+    else:
+        scores = None
+    if scores is None:
+        scores = out_of_fold(
+            train, folds, part_seed=seed, out=folder.folds, progress=progress, settings=same_training(folder)
+        )
     final = predict(load_model(run), train, cache=folder.cached, unreadable="skip")
     final, labels = both(final, train.labels)
     scores, _ = both(scores, train.labels)

@@ -1,0 +1,82 @@
+"""Auto: fit the ladder of probe, evidence and neighbours on frozen features; nothing is stepped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarb.auto.evidence import ConceptScores
+from sarb.auto.ladder import Ladder, fit_ladder
+from sarb.auto.names import tie
+from sarb.auto.neighbours import BANK, COUNT
+from sarb.errors import ConfigError
+from sarb.labels import LabelMatrix
+from sarb.methods.base import Method
+from sarb.networks.base import Network
+
+
+class Auto(Method):
+    """Fit a network that is fitted, not trained step by step.
+
+    Args:
+        network: a network with the stage ``fit``: ``probe``.
+        claims: what may be used besides images, known labels and pretrained features: ``"strict"`` nothing (the
+            paper's setting), ``"no-names"`` the outputs of the pretrained classifier, ``"names"`` also what the
+            categories are called.
+        folds: parts of the known entries; every rung is judged on the part its model has not seen.
+        neighbours: how many of the nearest training images vote; 0 for none.
+        bank: at most this many training images are kept in the model, as feature vectors with their labels.
+        ties: category -> concepts it means, where the name does not say it; an empty list unties it.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"maps", "fit"})
+    fitted: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        claims: Literal["strict", "no-names", "names"] = "names",
+        folds: int = 5,
+        neighbours: int = COUNT,
+        bank: int = BANK,
+        ties: dict[str, list[str]] | None = None,
+    ) -> None:
+        super().__init__(network)
+        bounds = {"folds": (folds, 2), "neighbours": (neighbours, 0), "bank": (bank, 0)}
+        problems = [
+            f"method.{name} must be at least {least}, got {value}"
+            for name, (value, least) in bounds.items()
+            if value < least
+        ]
+        if problems:
+            raise ConfigError(problems)
+        self.claims = claims
+        self.folds = folds
+        self.neighbours = neighbours
+        self.bank = bank
+        self.ties: Mapping[str, list[str]] = ties or {}
+
+    def fit(
+        self,
+        pooled: NDArray[np.float32],
+        labels: LabelMatrix,
+        concepts: ConceptScores | None = None,
+        seed: int = 0,
+    ) -> Ladder:
+        """Fit the ladder to pooled maps (N, D), labels (N, C) and concept probabilities of the same images."""
+        ties = tie(labels.categories, self.ties).matrix if self.claims == "names" else None
+        return fit_ladder(
+            pooled,
+            labels,
+            concepts,
+            ties,
+            claims=self.claims,
+            folds=self.folds,
+            seed=seed,
+            neighbours=self.neighbours if self.bank else 0,
+            bank=self.bank,
+        )

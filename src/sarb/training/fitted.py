@@ -1,0 +1,193 @@
+"""A run without a loop: compute features once, fit the ladder, put it into a network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import PartialState
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sarb.auto.evidence import ConceptScores
+from sarb.auto.ladder import Ladder
+from sarb.batches.features import cached_features
+from sarb.batches.loader import Batches, CachedMaps, Pictures, Source, make_loader
+from sarb.batches.sources import Skipped, Sources, Split
+from sarb.data.dataset import Dataset
+from sarb.errors import ConfigError
+from sarb.methods.auto import Auto
+from sarb.methods.base import check_stages
+from sarb.model import Model, build_network
+from sarb.networks.backbones.base import Backbone
+from sarb.networks.probe import Probe
+from sarb.progress import Progress
+from sarb.registry import METHODS, NETWORKS, find
+from sarb.report.card import model_card
+from sarb.runs.checkpoint import State
+from sarb.runs.folder import RunFolder
+from sarb.scores import Scores
+from sarb.settings import Settings
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """What the ladder is fitted to.
+
+    Attributes:
+        vectors: (n, D) averaged maps of the readable images.
+        concepts: what the backbone's own classifier says about them; None if it has none.
+        rows: (n,) their rows in the data set.
+        failures: (row, reason) of the others.
+    """
+
+    vectors: NDArray[np.float32]
+    concepts: ConceptScores | None
+    rows: NDArray[np.int64]
+    failures: list[tuple[int, str]]
+
+
+class Fitting:
+    """One run of a method that is fitted; the counterpart of :class:`sarb.training.loop.Training`."""
+
+    def __init__(
+        self,
+        train: Dataset,
+        settings: Settings,
+        valid: float | Dataset | None,
+        init: str | Path | Model | None,
+        talk: Progress,
+    ) -> None:
+        if init is not None:
+            raise ConfigError([f"method '{settings.method}' fits from scratch; leave out init (--init)"])
+        self.state = State()
+        self.writes = bool(PartialState().is_main_process)
+        self.talk = talk if self.writes else Progress(enabled=False)
+        self.finished = False
+        # the ladder stands on features that never change
+        self.settings = replace(settings, backbone_options={**settings.backbone_options, "train_stages": 0})
+        check_stages(find("method", METHODS, settings.method), find("network", NETWORKS, settings.network))
+        self.split = Split.of(train, valid, settings.seed)
+        self.skipped = Skipped(self.split, talk)
+        self.device = torch.device("cpu")
+        if settings.device != "cpu" and torch.accelerator.is_available():
+            self.device = torch.device(str(torch.accelerator.current_accelerator()))
+        self.cached = settings.cache is not False
+        network = self._network({}).to(self.device)
+        self.method = Auto(network, **settings.method_options)
+        self.model = Model(network, self.split.train.categories, self.settings.network_config())
+        plain = Pictures(self.split.train.paths, self.split.train.labels.values, [self.model.transform])
+        self.sources = Sources(plain, plain, plain, cached=self.cached)
+
+    def _network(self, options: dict[str, int], weights: Any = "default") -> Probe:
+        config = {**self.settings.network_config(), "network_options": options}
+        chosen = self.settings.backbone_options.get("weights", weights)
+        network = build_network(len(self.split.train.categories), **config, weights=chosen)
+        assert isinstance(network, Probe)
+        return network
+
+    def open(self, folder: RunFolder, config: dict[str, Any], resume: bool) -> None:
+        """Start the run folder, or find the finished model in it: a fit is whole or not there."""
+        if resume and folder.model.exists():
+            folder.check_same(config)
+            self.model = Model.load(folder.model.path)
+            self.skipped.merge(folder.errors())
+            self.finished = True
+            self.talk.say(f"{folder.path}: already finished, nothing to do")
+        elif self.writes:
+            folder.write_config(config)
+            folder.write_train(self.split.train.labels)
+
+    def run(self, folder: RunFolder | None, told: Callable[[list[dict[str, Any]]], None]) -> None:
+        """Fit everything, and write the run folder; ``told`` gets the rungs."""
+        if self.finished:
+            return
+        started = time.perf_counter()
+        backbone = self.model.network.backbone
+        pooled = self._pool(backbone)
+        self.skipped.add("train", pooled.failures)
+        seconds = time.perf_counter() - started
+        labels = self.split.train.labels.take(pooled.rows)
+        ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
+        self.model = self._filled(ladder, backbone)
+        self.state.log = [{"rung": "features", "kept": True, "seconds": round(seconds, 2)}, *ladder.rows]
+        for row in ladder.rows:
+            self.talk.say(_told(row))
+        if folder is not None and self.writes:
+            folder.write_tables(self.state.log, [], self.skipped.rows())
+            folder.write_train(labels)
+            folder.write_out_of_fold(Scores(ladder.out_of_fold, labels.categories, labels.paths))
+            told(self.state.log)
+            self.model.save(folder.model.path, model_card(self.model, self.settings.as_dict(), labels))
+
+    def _filled(self, ladder: Ladder, backbone: Backbone) -> Model:
+        """The network of the right size, with the ladder in it."""
+        concepts = backbone.concepts()
+        sizes = Probe.sizes(ladder, 0 if concepts is None else len(concepts.names))
+        network = self._network(sizes)
+        if concepts is None:
+            network.load_ladder(ladder, None, None)
+        else:
+            network.load_ladder(ladder, concepts.weight, concepts.bias)
+        config = {**self.settings.network_config(), "network_options": sizes}
+        return Model(network.eval().to(self.device), self.split.train.categories, config)
+
+    def _pool(self, backbone: Backbone) -> Pooled:
+        """Average the maps of the training images, and ask the backbone's own classifier about them."""
+        classifier = backbone.concepts()
+        vectors: list[NDArray[np.float32]] = []
+        answers: list[tuple[Tensor, Tensor, Tensor]] = []
+        rows: list[NDArray[np.int64]] = []
+        failures: list[tuple[int, str]] = []
+        with torch.inference_mode():
+            for batch in make_loader(
+                self._source(),
+                Batches(len(self.split.train), self.settings.batch_size),
+                self.settings.workers,
+            ):
+                failures += batch.failures
+                if not len(batch.index):
+                    continue
+                images = batch.images.to(self.device)
+                maps = backbone.trained(images if batch.frozen else backbone.frozen(images)).float().cpu()
+                average = maps.mean((2, 3))
+                vectors.append(average.numpy())
+                rows.append(batch.index.numpy())
+                if classifier is not None:
+                    cells = classifier.probabilities(maps).flatten(2)
+                    answers.append((classifier.probabilities(average), cells.mean(2), cells.amax(2)))
+        concepts = None
+        if classifier is not None:
+            concepts = ConceptScores(*(torch.cat(kind).numpy() for kind in zip(*answers, strict=True)))
+        return Pooled(np.concatenate(vectors), concepts, np.concatenate(rows), failures)
+
+    def _source(self) -> Source:
+        """The training images, from the feature cache or from the files."""
+        train = self.split.train
+        if not self.cached:
+            return Pictures(train.paths, train.labels.values, [self.model.transform])
+        stored = cached_features(
+            self.model.network.backbone,
+            self.split.whole,
+            self.model.transform,
+            device=self.device,
+            workers=self.settings.workers,
+            progress=self.talk,
+        )
+        return CachedMaps(
+            stored.activations, train.labels.values, self.split.rows, unreadable=stored.unreadable
+        )
+
+
+def _told(row: dict[str, Any]) -> str:
+    """A rung in one line."""
+    decision = "kept" if row["kept"] else "left out"
+    return (
+        f"{row['rung']}: out-of-fold mAP {row['mean_ap']:.1f}, loss {row['loss']:.4f} "
+        f"(gain {row['gain']:+.4f}, 95 % {row['low']:+.4f} to {row['high']:+.4f}), {decision}, {row['seconds']:.1f} s"
+    )
