@@ -41,11 +41,15 @@ def test_the_same_data_give_the_same_ladder():
     np.testing.assert_array_equal(first(pooled, concepts), second(pooled, concepts))
 
 
-def test_the_out_of_fold_score_of_an_entry_does_not_depend_on_its_label():
-    """Turn one part's labels of one category: without the choices they inform, its held-out scores stay."""
-    pooled, labels, _, _, _ = made(known=1.0)
-    ladder = fit_ladder(pooled, labels, claims="strict", width=16, ridges=(0.3,), folds=2)
-    assert np.mean((ladder.out_of_fold > 0) == (labels.values > 0)) < 1.0
+def test_held_out_labels_leave_no_trace():
+    """On features without information out-of-fold scores must not know the labels, whatever the rung."""
+    _, labels, full, _, _ = made(images=200, known=1.0)
+    noise = np.random.RandomState(5).rand(200, 32).astype(np.float32)
+    random = np.random.RandomState(6).rand(200, 10).astype(np.float32)
+    concepts = ConceptScores(random, random, random)
+    ladder = fit_ladder(noise, labels, concepts, np.eye(4, 10) > 0, width=16)
+    found = np.nanmean(average_precision(ladder.out_of_fold, full))
+    assert found < (full > 0).mean() + 0.1
 
 
 def test_names_that_help_get_weight_and_wrong_ones_do_not_hurt():
@@ -73,6 +77,12 @@ def test_nothing_known_at_all():
     empty = LabelMatrix(np.zeros_like(labels.values), labels.categories, labels.paths)
     ladder = fit_ladder(pooled, empty, concepts, ties, width=4)
     assert np.isfinite(ladder(pooled, concepts)).all()
+
+
+def test_there_is_no_student_where_everything_is_known():
+    pooled, labels, _, _, _ = made(known=1.0)
+    ladder = fit_ladder(pooled, labels, None, None, width=8)
+    assert [row["rung"] for row in ladder.rows] == ["probe", "neighbours"]
 
 
 def test_no_concepts_leaves_the_strict_rungs():

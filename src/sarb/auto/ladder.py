@@ -30,8 +30,8 @@ from sarb.errors import check_choice
 from sarb.labels import LabelMatrix
 
 CLAIMS = ("strict", "no-names", "names")
-#: weights of evidence that are compared
-WEIGHTS = (0.0, 0.2, 0.4, 0.6, 0.9, 1.2)
+#: weights of each evidence that are compared; concept Bayes with a large one over-fits where labels are few
+WEIGHTS = {"names": (0.0, 0.2, 0.4, 0.6, 0.9, 1.2), "bayes": (0.0, 0.1, 0.2, 0.3, 0.45, 0.6)}
 #: weights of the neighbours that are compared
 NEIGHBOUR_WEIGHTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5)
 #: the shrinkage with which all categories take one weight of the neighbours
@@ -259,6 +259,8 @@ def _student(state: _State) -> _State:
         number = np.floor(SUREST * chance.sum(0)).astype(np.int64)
         rank = np.argsort(np.argsort(-ranked, axis=0, kind="stable"), axis=0, kind="stable")
         extra[model] = (rank < number) & unseen
+    if not extra[-1].any():  # everything is known, or nothing is expected
+        return state
     linear = fit_linear(state.features, state.parts, state.ridge, state.offsets, extra)
     linear = replace(linear, bias=linear.bias - _more_positives(state.parts, extra))
     scores = linear.scores(state.features)
@@ -294,9 +296,9 @@ def _more_positives(parts: Parts, extra: Mask) -> Floats:
 def _evidence(state: _State, name: str, evidence: Floats) -> _State:
     """Offer evidence (F + 1, N, C) as an offset of the fit, its weights chosen for each category."""
     started = time.perf_counter()
-    settings = [Setting(state.ridge, weight) for weight in WEIGHTS]
+    settings = [Setting(state.ridge, weight) for weight in WEIGHTS[name]]
     grid = compare(state.features, state.parts, settings, evidence, state.offsets)
-    weights = state.judge.choose(grid, np.array(WEIGHTS))
+    weights = state.judge.choose(grid, np.array(WEIGHTS[name]))
     offsets = weights[:, None] * evidence
     if state.offsets is not None:
         offsets = offsets + state.offsets
