@@ -78,16 +78,18 @@ class Fitting:
         if settings.device != "cpu" and torch.accelerator.is_available():
             self.device = torch.device(str(torch.accelerator.current_accelerator()))
         self.cached = settings.cache is not False
+        torch.manual_seed(settings.seed)  # for a backbone without pretrained weights
         network = self._network({}).to(self.device)
         self.method = Auto(network, **settings.method_options)
         self.model = Model(network, self.split.train.categories, self.settings.network_config())
         plain = Pictures(self.split.train.paths, self.split.train.labels.values, [self.model.transform])
         self.sources = Sources(plain, plain, plain, cached=self.cached)
 
-    def _network(self, options: dict[str, int], weights: Any = "default") -> Probe:
+    def _network(self, options: dict[str, int]) -> Probe:
+        """A network of the sizes in ``options``."""
         config = {**self.settings.network_config(), "network_options": options}
-        chosen = self.settings.backbone_options.get("weights", weights)
-        network = build_network(len(self.split.train.categories), **config, weights=chosen)
+        weights = self.settings.backbone_options.get("weights", "default")
+        network = build_network(len(self.split.train.categories), **config, weights=weights)
         assert isinstance(network, Probe)
         return network
 
@@ -130,6 +132,7 @@ class Fitting:
         concepts = backbone.concepts()
         sizes = Probe.sizes(ladder, 0 if concepts is None else len(concepts.names))
         network = self._network(sizes)
+        network.backbone.load_state_dict(backbone.state_dict())
         if concepts is None:
             network.load_ladder(ladder, None, None)
         else:

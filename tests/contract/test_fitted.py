@@ -1,0 +1,144 @@
+"""The contract of a method that is fitted, not stepped: auto on the probe."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import sarb
+from sarb.data.dataset import Data, Dataset
+from sarb.errors import ConfigError, SarbError
+from sarb.inference.onnx import OnnxModel
+from sarb.runs.folder import RunFolder
+from sarb.workflows.calibration import calibrate_session
+from sarb.workflows.training import train_session
+
+OPTIONS: dict[str, Any] = {
+    "network": "probe",
+    "method": "auto",
+    "backbone": "tiny",
+    "image_size": 64,
+    "progress": False,
+}
+
+
+def fit(train: Dataset, **options: Any) -> sarb.Model:
+    return sarb.fit(train, **{**OPTIONS, **options})
+
+
+def same(one: sarb.Model, other: sarb.Model) -> bool:
+    mine = one.network.state_dict()
+    theirs = other.network.state_dict()
+    return mine.keys() == theirs.keys() and all(torch.equal(mine[key], theirs[key]) for key in mine)
+
+
+def relabelled(dataset: Dataset, values: Any) -> Dataset:
+    from dataclasses import replace
+
+    return replace(dataset, labels=sarb.LabelMatrix(values, dataset.categories, dataset.labels.paths))
+
+
+def test_either_name_is_enough(squares_data: Data) -> None:
+    train = squares_data.train.hide(0.5, 0)
+    shared = {key: value for key, value in OPTIONS.items() if key not in ("network", "method")}
+    by_network = sarb.fit(train, network="probe", **shared)
+    by_method = sarb.fit(train, method="auto", **shared)
+    assert same(by_network, by_method) and by_network.config["network"] == "probe"
+
+
+def test_same_seed_same_model_from_cache_or_files(squares_data: Data) -> None:
+    train = squares_data.train.hide(0.5, 0)
+    one = fit(train, seed=3)
+    assert same(one, fit(train, seed=3))
+    files = fit(train, seed=3, cache=False)
+    images = list(squares_data.test.paths)
+    difference = sarb.predict(one, images).logits - sarb.predict(files, images).logits
+    assert np.abs(difference).max() < 0.2  # the cache keeps fp16
+
+
+def test_unknown_entries_give_nothing(squares_data: Data) -> None:
+    """A label that is hidden may be anything."""
+    train = squares_data.train.hide(0.4, 1)
+    inverted = relabelled(squares_data.train, -squares_data.train.labels.values).hide(0.4, 1)
+    mixed = np.where(train.labels.known, train.labels.values, 0)
+    assert same(fit(train), fit(relabelled(train, mixed)))
+    assert not same(fit(train), fit(inverted))
+
+
+def test_save_load_predict_and_export_agree(squares_data: Data, tmp_path: Path) -> None:
+    model = fit(squares_data.train.hide(0.5, 0), out=tmp_path / "run")
+    images = [str(path) for path in squares_data.test.paths]
+    scores = sarb.predict(model, images)
+    assert sarb.predict(sarb.load_model(tmp_path / "run"), images) == scores
+    sarb.export(model, tmp_path / "model.onnx", progress=False)
+    exported = OnnxModel(tmp_path / "model.onnx").predict(images)
+    np.testing.assert_allclose(exported.logits, scores.logits, atol=1e-4)
+    explained = sarb.explain(model, images[0], ["red"])
+    assert explained.arrays.shape[0] == 1 and np.isfinite(explained.arrays).all()
+
+
+def test_it_learns(squares_data: Data) -> None:
+    assert sarb.evaluate(fit(squares_data.train), squares_data.test).mAP > 60
+
+
+def test_a_finished_run_is_not_fitted_again(squares_data: Data, tmp_path: Path) -> None:
+    train = squares_data.train.hide(0.5, 0)
+    first = fit(train, out=tmp_path)
+    before = (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns
+    with pytest.raises(SarbError, match="holds a run already"):
+        fit(train, out=tmp_path)
+    assert same(first, fit(train, out=tmp_path, resume=True))
+    assert (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns == before
+    with pytest.raises(SarbError, match="cannot resume, the settings differ"):
+        fit(train, out=tmp_path, resume=True, method_options={"claims": "strict"})
+
+
+def test_a_row_per_rung_and_no_training_for_calibration(
+    squares: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {key: value for key, value in OPTIONS.items() if key != "progress"}
+    folder, report = train_session(
+        source=str(squares / "labels.csv"),
+        data_options={"encoding": "binary"},
+        known=0.6,
+        out=tmp_path / "run",
+        given=given,
+        quiet=True,
+    )
+    run = RunFolder(folder)
+    rungs = {row["rung"]: row for row in run.log_rows()}
+    assert {"features", "probe", "student", "neighbours"} <= set(rungs) and rungs["probe"]["kept"] == "True"
+    assert run.out_of_fold is not None and len(run.out_of_fold) == len(run.train)
+    assert "probe" in run.report_page.read_text(encoding="utf-8")
+    monkeypatch.setattr("sarb.workflows.calibration.out_of_fold", lambda *_, **__: pytest.fail("trained"))
+    calibrate_session(folder, progress=False)
+    assert sarb.load_model(folder).calibration().fitted
+    assert report.mAP > 30
+
+
+@pytest.mark.parametrize("claims", ["strict", "no-names", "names"])
+def test_poor_data(squares_data: Data, claims: str) -> None:
+    """A category without a known positive, one category, two images: no error, no nan."""
+    options = {"method_options": {"claims": claims}}
+    values = squares_data.train.labels.values.copy()
+    values[:, 0] = np.minimum(values[:, 0], 0)
+    values[:, 1] = 0
+    two = squares_data.train.take(np.array([0, 1]))
+    single = Dataset(
+        sarb.LabelMatrix(squares_data.train.labels.values[:, :1], ["red"], squares_data.train.labels.paths),
+        squares_data.train.root,
+    )
+    for train in (relabelled(squares_data.train, values), two, single):
+        scores = sarb.predict(fit(train, **options), list(squares_data.test.paths))
+        assert np.isfinite(scores.logits).all()
+
+
+def test_what_does_not_apply_is_said(squares_data: Data) -> None:
+    with pytest.raises(ConfigError, match="fits from scratch"):
+        fit(squares_data.train, init="runs/x")
+    with pytest.raises(ConfigError, match="folds must be at least 2"):
+        fit(squares_data.train, method_options={"folds": 1})
+    with pytest.raises(ConfigError, match="claims"):
+        fit(squares_data.train, method_options={"claims": "nmaes"})
