@@ -32,6 +32,10 @@ def train(
     network: Annotated[str | None, typer.Option(help="What to train; see 'sarb list networks'.")] = None,
     backbone: Annotated[str | None, typer.Option(help="Image to map; see 'sarb list backbones'.")] = None,
     row: Annotated[str | None, typer.Option(help="A row of the paper by name; see 'sarb list rows'.")] = None,
+    claims: Annotated[
+        str | None,
+        typer.Option(help="What method auto may use: strict, no-names or names.", show_default="names"),
+    ] = None,
     known: Annotated[
         float, typer.Option(help="Share of the training labels to keep; 1 hides nothing.")
     ] = 1.0,
@@ -109,7 +113,7 @@ def train(
         valid=valid,
         init=init,
         resume=resume,
-        assignments=set_ or [],
+        assignments=[*(set_ or []), *([f"method.claims={claims}"] if claims is not None else [])],
         given=given,
         quiet=quiet,
         track=track or [],
