@@ -6,6 +6,7 @@ partial_bce  the known labels only
 asl          asymmetric loss
 mixup        IP-Mixup and FM-Mixup
 curriculum   curriculum labeling
+auto         fit a ladder on frozen features instead of training step by step
 strategies   which pseudo-labels curriculum labeling trusts
 """
 
