@@ -57,6 +57,24 @@ def test_it_has_data_share_metrics_limits_and_licence():
     assert [(each["type"], each["value"]) for each in result["metrics"]] == [("mAP", 41.51), ("OF1", 30.0)]
 
 
+@pytest.mark.parametrize("bank", [0, 1, 1200])
+def test_a_neighbour_bank_is_a_limit(bank):
+    options = {"width": 2, "bank": bank, "neighbours": 1}
+    model = make(network="probe", network_options=options)
+    images = {0: "", 1: "of 1 training image,", 1200: "of 1,200 training images,"}[bank]
+    card = model_card(model, SETTINGS, labels())
+    limits = card.split("## Limits")[1].split("## Licence")[0]
+    for text in (limits, short_card(model)):
+        assert ("feature vectors and labels" in text) == bool(bank)
+        assert images in text
+    assert "| seed | 1 |" in card and "epochs" not in card
+
+
+def test_a_network_without_a_bank_says_nothing_of_it():
+    card = model_card(make(), SETTINGS, labels())
+    assert "feature vectors" not in card and "| epochs, seed | 3, 1 |" in card
+
+
 def test_before_the_test_there_are_no_metrics():
     card = model_card(make(), SETTINGS, labels())
     assert "Not tested." in card

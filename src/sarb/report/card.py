@@ -67,7 +67,7 @@ Multi-label image recogniser for {len(model.categories)} categories, trained wit
 | known labels | {100 * labels.known_share:.1f} % of {labels.values.size:,} |
 | known positives per category | {int(labels.positives.min())} to {int(labels.positives.max())} |
 | input | {settings["image_size"]} × {settings["image_size"]} pixels, squashed to a square |
-| epochs, seed | {settings["epochs"]}, {settings["seed"]} |
+{_schedule(model, settings)}
 
 **Categories:** {_names(model)}.
 
@@ -79,7 +79,7 @@ Multi-label image recogniser for {len(model.categories)} categories, trained wit
 
 Probabilities are calibrated only if the folder has a `thresholds.json`.
 The model knows only its own categories.
-{_poor(labels)}
+{_poor(labels)}{_bank(model)}
 
 ## Licence
 
@@ -98,7 +98,7 @@ Multi-label image recogniser for {len(model.categories)} categories: {_names(mod
 {_use()}
 ## Data, metrics, limits
 
-Not recorded.
+Not recorded.{_bank(model)}
 
 ## Licence
 
@@ -167,6 +167,25 @@ def _metrics(metrics: Mapping[str, Any] | None) -> str:
 def _measured(metrics: Mapping[str, Any] | None) -> dict[str, float]:
     """The figures that are shown and were measured."""
     return {name: metrics[name] for name in FIGURES if metrics and metrics.get(name) is not None}
+
+
+def _schedule(model: Model, settings: Mapping[str, Any]) -> str:
+    """Epochs and seed; a network that is fitted as a whole has no epochs."""
+    if "fit" in model.network.stages:
+        return f"| seed | {settings['seed']} |"
+    return f"| epochs, seed | {settings['epochs']}, {settings['seed']} |"
+
+
+def _bank(model: Model) -> str:
+    """Say that the model holds training images, as vectors; nothing for a model without a neighbour bank."""
+    count = model.config["network_options"].get("bank", 0)
+    if not count:
+        return ""
+    images = "1 training image" if count == 1 else f"{count:,} training images"
+    return (
+        f"\nThe weights contain the feature vectors and labels of {images}, to look up neighbours; "
+        "whoever has the model has them."
+    )
 
 
 def _poor(labels: LabelMatrix) -> str:
