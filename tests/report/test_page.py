@@ -178,6 +178,35 @@ def test_the_best_epoch_is_shown_beside_the_last(run, no_pictures):
     assert "best epoch on the validation images" in text and "98.8" in text
 
 
+LADDER = """rung,kept,seconds,mean_ap,loss,gain,low,high,weight
+features,True,4.51,,,,,,
+probe,True,0.288639,39.423869,0.842996,0.173794,0.126474,0.223483,0.03
+neighbours,False,0.03411,nan,0.791976,-0.009247,-0.022182,0.003651,1.5
+"""
+
+
+def test_a_fitted_run_shows_its_ladder_instead_of_curves(run, no_pictures):
+    (run / "log.csv").write_text(LADDER)
+    (run / "steps.csv").unlink()
+    page = write_report(run).read_text()
+    found = page.split("The ladder</h3>")[1].split("</table>")[0]
+    rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in found.split("<tr>")[2:]]
+    assert re.findall(r"<th[^>]*>([^<]*)</th>", found)[:3] == ["rung", "kept", "out-of-fold mAP"]
+    assert rows == [
+        ["features", "yes", "–", "–", "–", "–", "–", "4.5"],
+        ["probe", "yes", "39.4", "0.8430", "+0.1738", "+0.1265 to +0.2235", "0.03", "0.3"],
+        ["neighbours", "no", "–", "0.7920", "-0.0092", "-0.0222 to +0.0037", "1.5", "0.0"],
+    ]
+    text = Page(page).text
+    assert "Mean loss per epoch" not in text and "no curves: the folder has no log.csv" not in text
+    assert "<dt>Epochs</dt>" not in page and "<dt>Learning rate</dt>" not in page
+    assert "<dd>5 s</dd>" in page
+
+
+def test_a_trained_run_has_no_ladder(written):
+    assert "The ladder" not in written[1] and "<dt>Epochs</dt>" in written[1]
+
+
 @pytest.mark.parametrize("count", [1, 90])
 def test_one_category_and_many(tmp_path, count, no_pictures):
     text = write_report(fill_run(tmp_path / "run", count, with_pictures=False)).read_text()

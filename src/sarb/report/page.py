@@ -39,6 +39,7 @@ def write_report(run_dir: str | Path) -> Path:
         command=run.command,
         versions=_versions(run),
         learned=sections.learned(run),
+        ladder=sections.ladder(run),
         categories=sections.categories(run, report),
         curves=sections.precision_recall(run, report),
         calibration=sections.calibration(run),
@@ -152,7 +153,7 @@ def _facts(run: RunFolder) -> list[tuple[str, str]]:
         ("Image size", run.setting("image_size")),
         ("Batch size", run.setting("batch_size")),
         ("Word vectors", run.config.get("words")),
-        ("Learning rate", run.setting("lr", "learning_rate")),
+        ("Learning rate", None if _fitted(run) else run.setting("lr", "learning_rate")),
         ("Device", run.setting("device")),
         ("Trained on", _cache(run)),
     ]
@@ -200,8 +201,15 @@ def _cache(run: RunFolder) -> str | None:
     return cache_note(run.config.get("cached_views", 0), run.config.get("cached_bytes", 0))
 
 
+def _fitted(run: RunFolder) -> bool:
+    """Whether the log has rungs instead of epochs."""
+    return run.log is not None and "rung" in run.log
+
+
 def _epochs(run: RunFolder) -> str | None:
-    """Epochs trained, and the planned number if it differs."""
+    """Epochs trained, and the planned number if it differs; None for a run that was fitted."""
+    if _fitted(run):
+        return None
     planned = run.setting("epochs")
     done = len(next(iter(run.log.values()), [])) if run.log else None
     if done is None or done == planned:

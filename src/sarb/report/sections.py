@@ -5,7 +5,7 @@ A section with nothing to show is None; the template says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ PROBABILITIES = {
     "after": "calibrated",
     "base_rate": "base rate only",
 }
+#: shown where a rung has no number
+NOTHING = "–"
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class SampleCard:
 
 
 def learned(run: RunFolder) -> list[html.Plot] | None:
-    """Curves from the log."""
-    if run.log is None or not len(next(iter(run.log.values()), [])):
+    """Curves from the log; None for a run that was fitted, see :func:`ladder`."""
+    if run.log is None or "rung" in run.log or not len(next(iter(run.log.values()), [])):
         return None
     log = run.log
     steps = run.steps
@@ -83,6 +85,36 @@ def learned(run: RunFolder) -> list[html.Plot] | None:
         for name, columns, draw, caption in parts
         if curves.has_curves(log, *columns)
     ]
+
+
+def ladder(run: RunFolder) -> html.Table | None:
+    """The rungs of a run that was fitted; None for a run that was trained step by step."""
+    rows = run.log_rows()
+    if not rows or "rung" not in rows[0]:
+        return None
+    header = ["rung", "kept", "out-of-fold mAP", "loss", "gain", "95 % interval", "weight", "seconds"]
+    return html.Table(header, [_rung(row) for row in rows])
+
+
+def _rung(row: Mapping[str, str]) -> list[html.Cell]:
+    """A row of ``log.csv`` as cells."""
+    low = _figure(row.get("low"), "+.4f")
+    high = _figure(row.get("high"), "+.4f")
+    return [
+        html.Cell(row["rung"]),
+        html.Cell("yes" if row.get("kept") == "True" else "no"),
+        html.Cell(_figure(row.get("mean_ap"), ".1f")),
+        html.Cell(_figure(row.get("loss"), ".4f")),
+        html.Cell(_figure(row.get("gain"), "+.4f")),
+        html.Cell(low if low == high == NOTHING else f"{low} to {high}"),
+        html.Cell(_figure(row.get("weight"), ".3g")),
+        html.Cell(_figure(row.get("seconds"), ".1f")),
+    ]
+
+
+def _figure(text: str | None, form: str) -> str:
+    """A number of the log for the page; a dash where the rung has none."""
+    return NOTHING if text is None or text in ("", "nan") else format(float(text), form)
 
 
 def categories(run: RunFolder, report: Report | None) -> html.PlottedTable | None:
