@@ -142,3 +142,28 @@ def test_what_does_not_apply_is_said(squares_data: Data) -> None:
         fit(squares_data.train, method_options={"folds": 1})
     with pytest.raises(ConfigError, match="claims"):
         fit(squares_data.train, method_options={"claims": "nmaes"})
+
+
+def test_the_rungs_can_be_tracked(squares_data: Data, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="needs the extra [track]")
+    fit(squares_data.train.hide(0.5, 0), out=tmp_path / "run", track="tensorboard")
+    assert list((tmp_path / "run").rglob("events.out.tfevents.*"))
+
+
+def test_options_of_stepwise_training_are_said_to_be_unused(
+    squares_data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit(squares_data.train, progress=True, network_options={"width": 8}, backbone_options={"train_stages": 1})
+    said = capsys.readouterr().err
+    assert "network.width, backbone.train_stages" in said and "no epochs" in said
+
+
+def test_a_bank_without_votes_is_not_kept() -> None:
+    """Training images stay in the model only where they decide something."""
+    from sarb.auto.ladder import fit_ladder
+
+    random = np.random.RandomState(0)
+    labels = sarb.LabelMatrix(random.choice([-1, 1], (60, 3)), list("abc"))
+    for seed in range(3):
+        ladder = fit_ladder(random.rand(60, 16), labels, claims="strict", seed=seed)
+        assert (len(ladder.bank) > 0) is bool(ladder.neighbour_weight.any())

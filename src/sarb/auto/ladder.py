@@ -359,6 +359,7 @@ def _finished(
         weights = state.weights.get(name)
         return zeros if weights is None else factor * weights[-1]
 
+    votes = final("neighbours", outer)
     labels = bank_labels(parts, learned.tempered, parts.count)[kept]
     return Ladder(
         claims=claims,
@@ -370,10 +371,11 @@ def _finished(
         bayes_weight=final("bayes", slope),
         names=names if "names" in state.weights else None,
         name_weight=final("names", slope),
-        bank=bank if uses_bank else bank[:0],
-        bank_labels=labels if uses_bank else labels[:0],
-        neighbours=max(1, min(neighbours, len(bank) - 2)) if uses_bank else 0,
-        neighbour_weight=final("neighbours", outer),
+        # the model of all entries may give the neighbours no weight; then it keeps no training images
+        bank=bank if votes.any() else bank[:0],
+        bank_labels=labels if votes.any() else labels[:0],
+        neighbours=max(1, min(neighbours, len(bank) - 2)) if votes.any() else 0,
+        neighbour_weight=votes,
         out_of_fold=outer * state.held_out + outer_shift,
         rungs=tuple(state.rungs),
     )

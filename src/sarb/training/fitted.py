@@ -69,6 +69,7 @@ class Fitting:
         self.writes = bool(PartialState().is_main_process)
         self.talk = talk if self.writes else Progress(enabled=False)
         self.finished = False
+        self._say_what_is_not_used(settings)
         # the ladder stands on features that never change
         self.settings = replace(settings, backbone_options={**settings.backbone_options, "train_stages": 0})
         check_stages(find("method", METHODS, settings.method), find("network", NETWORKS, settings.network))
@@ -84,6 +85,19 @@ class Fitting:
         self.model = Model(network, self.split.train.categories, self.settings.network_config())
         plain = Pictures(self.split.train.paths, self.split.train.labels.values, [self.model.transform])
         self.sources = Sources(plain, plain, plain, cached=self.cached)
+
+    def _say_what_is_not_used(self, settings: Settings) -> None:
+        """Options of stepwise training have no effect here; say so rather than ignore them silently."""
+        ignored = [f"network.{name}" for name in settings.network_options]
+        if settings.backbone_options.get("train_stages"):
+            ignored.append("backbone.train_stages")
+        if ignored:
+            self.talk.say(
+                f"not used by method {settings.method}: {', '.join(ignored)} (found by the fit, or frozen)"
+            )
+        self.talk.say(
+            f"method {settings.method} has no epochs: epochs, lr, schedule and patience are not used"
+        )
 
     def _network(self, options: dict[str, int]) -> Probe:
         """A network of the sizes in ``options``."""

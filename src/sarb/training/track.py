@@ -161,8 +161,9 @@ class Trackers:
     def log(self, rows: Sequence[Row]) -> None:
         """Log the rows of ``log.csv``, each one once."""
         for tracker, start in self._open:
-            for row in rows[max(start, self._done) :]:
-                tracker.log(_numbers(row), int(row["epoch"]))
+            first = max(start, self._done)
+            for number, row in enumerate(rows[first:], first):  # a row without epochs is a rung of a ladder
+                tracker.log(_numbers(row), int(row.get("epoch", number)))
         self._done = len(rows)
 
     def test(self, metrics: Row) -> None:
