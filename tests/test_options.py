@@ -315,7 +315,7 @@ def test_literal_optional_and_list_in_what_the_settings_name(kind):
         f"{kind}.sizes must be a list of int or None, got [1.5]",
         f"{kind}.rate must be float or None, got 'x'",
     ]
-    assert f"unknown {kind} option of mine: 'size'. Did you mean 'sizes'?" in error.value.problems[3]
+    assert f"unknown option of {kind} 'mine': 'size'. Did you mean 'sizes'?" in error.value.problems[3]
 
 
 def test_literal_optional_and_list_in_a_reader():

@@ -214,7 +214,7 @@ def test_unknown_names(kind, name):
 
 def test_options_of_another_method_are_refused():
     found = problems("small", method="partial_bce", method_options={"alpha": 0.5})
-    assert len(found) == 1 and "method option of partial_bce: 'alpha'" in found[0]
+    assert len(found) == 1 and "option of method 'partial_bce': 'alpha'" in found[0]
     found = problems("small", backbone_options={"train_stage": 1})
     assert "Did you mean 'train_stages'" in found[0]
 

@@ -226,7 +226,9 @@ def start_from(model: Model, other: Model) -> str:
             value.copy_(stored)
             taken.add(key)
     if not taken:
-        raise SarbError(f"init: nothing in {other!r} fits {model!r}")
+        raise SarbError(
+            f"init: none of the weights of {other!r} fit {model!r}; use the same network and backbone"
+        )
     fresh = sorted(
         {key.split(".")[0] for key in own if key not in taken and not key.startswith(model.network.from_data)}
     )

@@ -260,7 +260,7 @@ def _check_options(kind: str, name: str, options: Mapping[str, Any]) -> list[str
     return check(
         options,
         hints,
-        unknown=lambda option: unknown_name(f"{kind} option of {name}:", option, hints),
+        unknown=lambda option: unknown_name(f"option of {kind} '{name}':", option, hints),
         label=lambda option: f"{kind}.{option}",
     )
 

@@ -58,7 +58,7 @@ def test_a_chexpert_folder(tmp_path):
     (tmp_path / "train.csv").write_text(CHEXPERT)
     assert told(tmp_path) == "chexpert"
     (tmp_path / "train.csv").write_text("file_name,cat")
-    with pytest.raises(DataError, match=r"not a known layout\. It contains train\.csv: try "):
+    with pytest.raises(DataError, match=r"not in a format that sarb knows\. It contains train\.csv: try "):
         told(tmp_path)
 
 

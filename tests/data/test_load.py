@@ -154,7 +154,7 @@ def test_paths_that_cannot_be_told_apart(tmp_path):
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(DataError, match=r"cannot tell what this file is; name its reader, such as table:"):
         load(tmp_path / "notes.txt")
-    with pytest.raises(DataError, match="not a known layout"):
+    with pytest.raises(DataError, match="not in a format that sarb knows"):
         load(tmp_path)
     write_wide_csv(tmp_path)
     with pytest.raises(DataError, match=r"It contains labels\.csv: try "):
@@ -178,5 +178,5 @@ def test_the_built_in_set_wins_over_a_folder_of_its_name(tmp_path, monkeypatch):
     monkeypatch.setitem(DATASETS, "demo", f"{__name__}:plain_reader")
     (tmp_path / "demo").mkdir()
     assert load("demo") == 3
-    with pytest.raises(DataError, match="not a known layout"):
+    with pytest.raises(DataError, match="not in a format that sarb knows"):
         load("./demo")

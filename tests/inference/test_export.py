@@ -147,7 +147,7 @@ def test_compare_finds_the_largest_difference_of_any_batch() -> None:
 @pytest.mark.parametrize(
     ("name", "format", "message"),
     [
-        ("model.pt", None, r"expected model\.onnx or model\.pt2, got model\.pt"),
+        ("model.pt", None, r"expected a file that ends in \.onnx or \.pt2, got model\.pt"),
         ("model.onnx", "torch", r"expected a file that ends in \.pt2"),
         ("model.onnx", "onx", r"unknown format 'onx'\. Did you mean 'onnx'"),
     ],
@@ -188,4 +188,4 @@ def test_command(squares: Path, tmp_path: Path, monkeypatch: Any, capsys: Any) -
     assert max(done["differences"].values()) <= 1e-4
     assert "largest difference from torch on 15 images: batch of 1:" in said.err
     assert run([*words, str(tmp_path / "model.txt")], monkeypatch) == 2
-    assert "model.onnx or model.pt2" in capsys.readouterr().err
+    assert "a file that ends in .onnx or .pt2" in capsys.readouterr().err

@@ -149,7 +149,8 @@ def test_evaluate_takes_columns_in_any_order_and_refuses_other_categories(
         LabelMatrix(test.labels.values, ["rde", *test.categories[1:]], test.labels.paths), test.root
     )
     with pytest.raises(
-        SarbError, match="other categories than the model: 1 of the model's are missing, 1 are new"
+        SarbError,
+        match=r"different categories: 1 missing in the data \('red'\), 1 missing in the model \('rde'\)",
     ):
         sarb.evaluate(model, renamed)
 

@@ -52,7 +52,7 @@ def test_summary_states_the_expected_precision():
     assert found["expected_precision_absent"] == pytest.approx(0.98)
     assert found["strong_conflicts"] == 0
     said = str(complete(*by_hand()))
-    assert said.endswith("; 0 given labels look doubtful, 1 more slightly doubtful")
+    assert said.endswith("; 0 given labels look doubtful, another 1 only slightly")
     assert "3 filled as present (expected precision 0.683)" in said and "0 left unknown" in said
 
 
@@ -150,4 +150,4 @@ def test_only_strong_conflicts_are_called_doubtful():
     filled = complete(scores, LabelMatrix(np.ones((30, 1)), ["cat"]))
     assert [c.file_name for c in filled.conflicts] == ["0", "1", "2"]
     assert (filled.summary()["conflicts"], filled.summary()["strong_conflicts"]) == (3, 1)
-    assert str(filled).endswith("; 1 given labels look doubtful, 2 more slightly doubtful")
+    assert str(filled).endswith("; 1 given labels look doubtful, another 2 only slightly")

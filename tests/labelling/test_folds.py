@@ -74,5 +74,5 @@ def test_on_the_scale_of_the_final_model():
     assert np.array_equal(
         found[:, 2], scores.logits[:, 2]
     )  # every label is known, so there is nothing to compare
-    with pytest.raises(DataError, match="same images"):
+    with pytest.raises(DataError, match="different images or categories"):
         on_scale(scores, final.take([0, 1]), labels)

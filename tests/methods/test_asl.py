@@ -71,5 +71,5 @@ def test_extreme_logits_stay_finite():
 
 
 def test_wrong_options():
-    with pytest.raises(ConfigError, match=r"method\.margin from 0 to below 1"):
+    with pytest.raises(ConfigError, match=r"method\.margin must be at least 0 and below 1"):
         asl(margin=1.0)

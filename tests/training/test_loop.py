@@ -369,7 +369,10 @@ def test_few_images_get_more_epochs_unless_a_number_was_asked_for(
     )
     options["recipe"] = tmp_path / "recipe.toml"
     sarb.fit(squares_data.train, out=tmp_path / "grown", **{**options, "progress": True})
-    assert "3 epochs instead of 1: the images are few, and about 12 steps" in capsys.readouterr().err
+    assert (
+        "3 epochs instead of 1: so few images need more epochs to reach about 12 steps"
+        in capsys.readouterr().err
+    )
     assert len(rows(tmp_path / "grown")) == 3  # 36 images in batches of 8 are 5 steps: 12 steps take 3 epochs
     sarb.fit(squares_data.train, out=tmp_path / "most", **{**options, "min_steps": 10_000})
     assert len(rows(tmp_path / "most")) == 20

@@ -33,7 +33,7 @@ def check(
     limit: Annotated[int, typer.Option(help="Findings to show per kind; all are counted.", min=1)] = 20,
     as_json: Json = False,
 ) -> None:
-    """Find all problems of a data source; the exit code is 2 if it cannot be used for training."""
+    """Find all problems in a data source; the exit code is 2 if it cannot be used for training."""
     from sarb.data.check.source import check as check_source
 
     checked = check_source(source, open_images=images, limit=limit, progress=True, **pairs(option))

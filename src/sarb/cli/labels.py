@@ -17,7 +17,8 @@ Source = Annotated[
 ]
 Batch = Annotated[int, typer.Option(help="Images per step.", min=1)]
 Which = Annotated[
-    str, typer.Option(help="model, or oof: the out-of-fold score of each training image.", metavar="KIND")
+    str,
+    typer.Option(help="Scores to use: model, or oof (out-of-fold) for the training images.", metavar="KIND"),
 ]
 
 CALIBRATE = examples("sarb calibrate runs/demo", "sarb calibrate runs/demo --folds 5 --method isotonic")
@@ -61,16 +62,17 @@ def complete(
         str, typer.Option(help="long, wide, open_images or label_studio.", metavar="FORMAT")
     ] = "long",
     min_confidence: Annotated[
-        float | None, typer.Option(help="Fill a label only if it is at least this probable.", min=0, max=1)
+        float | None, typer.Option(help="Fill in a label only if it is at least this probable.", min=0, max=1)
     ] = None,
     min_precision: Annotated[
-        float | None, typer.Option(help="Fill as present so that this share is correct.", min=0, max=1)
+        float | None,
+        typer.Option(help="Fill in present labels so that this share of them is correct.", min=0, max=1),
     ] = None,
     scores: Which = "model",
     split: Annotated[
         str | None,
         typer.Option(
-            help="Images to fill: all, train, valid or test.", show_default="all; train with --to wide"
+            help="Images to fill in: all, train, valid or test.", show_default="all; train with --to wide"
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,

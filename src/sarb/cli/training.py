@@ -28,9 +28,11 @@ def train(
         typer.Option(help="Data source: demo, labels.csv, coco:DIR, voc:DIR, vg:DIR.", metavar="SRC"),
     ] = None,
     option: Options = None,
-    method: Annotated[str | None, typer.Option(help="How to train; see 'sarb list methods'.")] = None,
-    network: Annotated[str | None, typer.Option(help="What to train; see 'sarb list networks'.")] = None,
-    backbone: Annotated[str | None, typer.Option(help="Image to map; see 'sarb list backbones'.")] = None,
+    method: Annotated[str | None, typer.Option(help="Training method; see 'sarb list methods'.")] = None,
+    network: Annotated[str | None, typer.Option(help="Network to train; see 'sarb list networks'.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="Feature extractor; see 'sarb list backbones'.")
+    ] = None,
     row: Annotated[str | None, typer.Option(help="A row of the paper by name; see 'sarb list rows'.")] = None,
     claims: Annotated[
         str | None,
@@ -40,13 +42,13 @@ def train(
         float, typer.Option(help="Share of the training labels to keep; 1 hides nothing.")
     ] = 1.0,
     mask_seed: Annotated[
-        int | None, typer.Option(help="Seed of what is hidden.", show_default="--seed")
+        int | None, typer.Option(help="Seed for choosing the labels to hide.", show_default="--seed")
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the training images.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Images per step.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     image_size: Annotated[int | None, typer.Option(help="Side of the square input in pixels.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything.", show_default="0")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Run folder.", show_default="runs/DATA-METHOD-KNOWN")
     ] = None,
@@ -81,7 +83,7 @@ def train(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
-    """Train a recogniser from partial labels, test it, write the run folder and its report."""
+    """Train a model on partial labels, test it, and write the run folder and its report."""
     from sarb.runs.folder import RunFolder
     from sarb.workflows.training import train_session
 

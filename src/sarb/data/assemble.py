@@ -192,18 +192,22 @@ def _note_missing(problems: Problems, datasets: Sequence[Dataset]) -> None:
         few = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
         hint = '; add -o root=DIR (Python: root="DIR") if they are elsewhere' if len(names) == total else ""
         problems.add(
-            f"{len(names)} of {total} image files are missing in {root}: {few}"
+            f"{len(names)} of {total} image files are missing in {_shown(root)}: {few}"
             f"{near_file(root, names[0])}{hint}",
             kind="missing-file",
             file=next(dataset.source for dataset, _ in missing if dataset.root == root),
         )
 
 
+def _shown(root: Path) -> str:
+    return str(root) if root.is_dir() else f"{root} (no such folder)"
+
+
 def _note_each_missing(problems: Problems, missing: Sequence[tuple[Dataset, int]]) -> None:
     for (dataset, row), times in problems.counted(missing):
         name = dataset.labels.paths[row]
         problems.add(
-            f"image file '{name}' is missing in {dataset.root}{near_file(dataset.root, name)}",
+            f"image file '{name}' is missing in {_shown(dataset.root)}{near_file(dataset.root, name)}",
             kind="missing-file",
             file=dataset.source,
             line=dataset.line(row),

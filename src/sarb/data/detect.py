@@ -127,7 +127,9 @@ def _folder(path: Path, names: Collection[str]) -> str:
         raise DataError(f"{path}: could be {' or '.join(readers)}; say which: {choices}")
     tables = sorted(file for suffix in TABLES for file in path.glob(f"*.{suffix}"))
     hint = f" It contains {tables[0].name}: try {tables[0]}." if tables else ""
-    raise DataError(f"{path}: not a known layout.{hint} Sources: {_sources(names)}")
+    raise DataError(
+        f"{path}: this folder is not in a format that sarb knows.{hint} Sources: {_sources(names)}"
+    )
 
 
 def _sources(names: Collection[str]) -> str:

@@ -87,7 +87,7 @@ def _collect(path: Path, wanted: set[bytes]) -> tuple[dict[bytes, NDArray[np.flo
 
 def _wrong_width(path: Path, number: int, line: bytes, width: int) -> DataError:
     count = line.count(b" ")
-    expected = width or "at least 1"
+    expected = width or "at least 1, as in GloVe: 'word number number …'"
     return DataError(f"{path}, line {number}: {count} numbers after the word, expected {expected}")
 
 

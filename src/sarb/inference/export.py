@@ -119,7 +119,7 @@ def _format(path: Path, format: str | None) -> str:
     by_suffix = {suffix: name for name, suffix in FORMATS.items()}
     kind = format or by_suffix.get(path.suffix.lower())
     if kind is None or path.suffix.lower() != FORMATS[kind]:
-        expected = f"a file that ends in {FORMATS[kind]}" if kind else "model.onnx or model.pt2"
+        expected = f"a file that ends in {FORMATS[kind] if kind else '.onnx or .pt2'}"
         raise ConfigError([f"export: expected {expected}, got {path.name}"])
     missing = [name for name in PACKAGES if find_spec(name) is None] if kind == "onnx" else []
     if missing:

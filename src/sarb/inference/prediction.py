@@ -123,12 +123,14 @@ def match_categories(model: Model, dataset: Dataset) -> Dataset:
     missing = [name for name in model.categories if name not in dataset.categories]
     extra = [name for name in dataset.categories if name not in model.categories]
     if missing or extra:
-        name = (missing or extra)[0]
-        near = did_you_mean(name, extra if missing else missing)
-        raise SarbError(
-            f"the data have other categories than the model: {len(missing)} of the model's are missing, {len(extra)} "
-            f"are new ('{name}'{near})"
-        )
+        counts = [
+            f"{len(names):,} {what} ('{names[0]}'{', …' if len(names) > 1 else ''})"
+            for names, what in ((missing, "missing in the data"), (extra, "missing in the model"))
+            if names
+        ]
+        near = did_you_mean(missing[0], extra) if missing else ""
+        end = f".{near}" if near else ""
+        raise SarbError(f"the data and the model have different categories: {', '.join(counts)}{end}")
     order = [dataset.categories.index(name) for name in model.categories]
     labels = LabelMatrix(dataset.labels.values[:, order], model.categories, dataset.labels.paths)
     return replace(dataset, labels=labels)

@@ -246,7 +246,8 @@ def calibrate(
     check_fit(scores, labels)
     if not (labels.positives.sum() and labels.negatives.sum()):
         raise DataError(
-            "calibration needs held-out known labels of both kinds, present and absent; some are missing"
+            "calibration needs known labels of both kinds among the held-out ones, present and absent; "
+            f"got {int(labels.positives.sum()):,} present and {int(labels.negatives.sum()):,} absent"
         )
     part = np.random.RandomState(seed).permutation(len(labels)) % PARTS
     after = np.zeros(labels.shape)
@@ -293,10 +294,11 @@ def figures(probabilities: Mapping[str, Floats], labels: LabelMatrix) -> dict[st
 def check_fit(scores: Scores, labels: LabelMatrix) -> None:
     """Raise unless scores and labels are of the same images and categories."""
     if scores.categories != labels.categories:
-        raise DataError("scores and labels have different categories, or in another order")
+        raise DataError("scores and labels must have the same categories in the same order")
     if scores.paths != labels.paths:
         raise DataError(
-            f"scores and labels are not of the same images: {len(scores)} and {len(labels)} of them, in their order"
+            "scores and labels must be for the same images in the same order; "
+            f"got scores for {len(scores):,} images and labels for {len(labels):,}"
         )
 
 

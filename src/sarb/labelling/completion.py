@@ -85,7 +85,7 @@ class Filled:
         parts.append(f"{int(found['left_unknown']):,} left unknown")
         doubtful = len(self.conflicts)
         strong = int(found["strong_conflicts"])
-        mild = f", {doubtful - strong:,} more slightly doubtful" if doubtful > strong else ""
+        mild = f", another {doubtful - strong:,} only slightly" if doubtful > strong else ""
         return ", ".join(parts) + f"; {strong:,} given labels look doubtful{mild}"
 
     def to_csv(self, path: str | Path | None = None) -> str:

@@ -105,7 +105,9 @@ def on_scale(held: Scores, scores: Scores, labels: LabelMatrix) -> Scores:
         labels: (N, C) what it has learned from; a category without unknown entries is unchanged.
     """
     if (held.paths, held.categories) != (scores.paths, scores.categories):
-        raise DataError("the out-of-fold scores are not of the same images and categories as the model's")
+        raise DataError(
+            "the out-of-fold scores and the model's scores are for different images or categories"
+        )
     logits = held.logits.astype(np.float64)
     for column, unknown in enumerate(~labels.known.T):
         mine = logits[unknown, column]

@@ -31,7 +31,13 @@ class ASL(PartialBCE):
     ) -> None:
         super().__init__(network)
         if min(gamma_positive, gamma_negative) < 0 or not 0 <= margin < 1:
-            raise ConfigError(["method.gamma_* must be at least 0, and method.margin from 0 to below 1"])
+            raise ConfigError(
+                [
+                    "method.gamma_positive and method.gamma_negative must be at least 0, and method.margin "
+                    "must be at least 0 and below 1; "
+                    f"got {gamma_positive:g}, {gamma_negative:g} and {margin:g}"
+                ]
+            )
         self.gamma_positive = gamma_positive
         self.gamma_negative = gamma_negative
         self.margin = margin

@@ -60,8 +60,8 @@ class Training:
         settings = settings.grown(steps)
         self.settings = settings
         if settings.epochs > asked:
-            wanted = f"about {settings.min_steps} steps are wanted (min_steps)"
-            talk.say(f"{settings.epochs} epochs instead of {asked}: the images are few, and {wanted}")
+            reason = f"so few images need more epochs to reach about {settings.min_steps} steps (min_steps)"
+            talk.say(f"{settings.epochs} epochs instead of {asked}: {reason}")
         self.model = new_model(self.split.train.labels, settings, talk)
         if init is not None:
             talk.say(start_from(self.model, init if isinstance(init, Model) else load_model(init)))

@@ -44,7 +44,7 @@ def trained_on(run: Path, train: Dataset) -> Dataset:
     if used is None:
         raise SarbError(f"{run}: not a run folder with {LABELS}, so its training cannot be repeated")
     if used.categories != train.categories or not set(used.paths) <= set(train.labels.paths):
-        raise SarbError(f"{run}: the data are no longer those it was trained on; give another run or data")
+        raise SarbError(f"{run}: these are not the data it was trained on (other images or categories)")
     rows = {path: row for row, path in enumerate(train.labels.paths)}
     values = np.zeros(train.labels.shape, np.int8)
     values[[rows[path] for path in used.paths]] = used.values

@@ -178,8 +178,8 @@ def test_all_faults_at_once_with_their_lines_and_the_rest_is_read(tmp_path):
         ("bad-entry", 15, "categories[2] id is True; expected an integer or a string"),
         ("bad-entry", 16, "categories[3] repeats id 4 of 'cat' on line 14"),
         ("bad-entry", 17, "categories[4] id is {}; expected an integer or a string"),
-        ("unknown-id", 3, "id 5 is not in 'images' (2 times, first here)"),
-        ("unknown-id", 5, "id 12 is not in 'categories'"),
+        ("unknown-id", 3, "image id 5 is not in 'images' (2 times, first here)"),
+        ("unknown-id", 5, "category id 12 is not in 'categories'"),
     ]
     assert data.train.labels.values.tolist() == [[-1, 1], [1, -1]] and data.categories == ("cat", "dog")
 

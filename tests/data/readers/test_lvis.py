@@ -105,7 +105,7 @@ def edit(path, change):
             2,
             "neg_category_ids[1] is [2]; expected an integer",
         ),
-        (lambda c: c["images"][1].update(neg_category_ids=[9]), 2, "id 9 is not in 'categories'"),
+        (lambda c: c["images"][1].update(neg_category_ids=[9]), 2, "category id 9 is not in 'categories'"),
         (
             lambda c: c["images"][1].update(not_exhaustive_category_ids=None),
             2,

@@ -100,7 +100,7 @@ def test_options_that_belong_together(published):
     assert error.value.problems == [
         f"published lists also need option {name}" for name in ("test_list", "label_file")
     ]
-    with pytest.raises(ConfigError, match="option names needs published lists: add option train_list"):
+    with pytest.raises(ConfigError, match="option 'names' needs published lists: add option 'train_list'"):
         load(f"vg:{published}", names="names.txt")
     (published / "names.txt").write_text("cat\ntree\ncat\n")
     with pytest.raises(DataError, match=r"names\.txt, line 3: category 'cat' occurs twice, on lines 1 and 3"):

@@ -190,7 +190,7 @@ def test_where_to_write(tmp_path):
     assert target(tmp_path / "a.CSV", None) == (tmp_path / "a.CSV", "csv")
     assert target(tmp_path, None) == (tmp_path / "metadata.csv", "folder")
     assert target(tmp_path / "new", "folder") == (tmp_path / "new" / "metadata.csv", "folder")
-    with pytest.raises(DataError, match=r"a\.txt: the suffix is not a known format; add --to csv\|tsv\|"):
+    with pytest.raises(DataError, match=r"a\.txt: expected a file that ends in \.csv, \.tsv, "):
         target("a.txt", None)
     with pytest.raises(DataError, match=r"a\.csv: a file of format parquet must be named a\.parquet"):
         target("a.csv", "parquet")

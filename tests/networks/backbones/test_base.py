@@ -205,7 +205,7 @@ def test_errors_say_what_to_do(tmp_path: Path):
     with pytest.raises(ConfigError, match="cannot be read as weights"):
         create_backbone("tiny", weights=tmp_path / "noise.safetensors")
     torch.save([1, 2], tmp_path / "list.pth")
-    with pytest.raises(ConfigError, match="table of tensors"):
+    with pytest.raises(ConfigError, match="dictionary of tensors"):
         create_backbone("tiny", weights=tmp_path / "list.pth")
 
 

@@ -17,6 +17,9 @@ from sarb.data.parse.stream import elements
 from sarb.errors import did_you_mean
 from sarb.labels import PRESENT
 
+#: list in the file -> what a message calls one of its entries
+LISTED = {"images": "image", "categories": "category"}
+
 
 class Instances:
     """The content of a COCO or LVIS file, in file order; bad entries are reported and left out.
@@ -176,7 +179,7 @@ class Instances:
                 first[number] = start, times + 1
         for number, (line, times) in first.items():
             self.problems.add(
-                f"id {identities[number]!r} is not in '{part}'{first_here(times)}",
+                f"{LISTED[part]} id {identities[number]!r} is not in '{part}'{first_here(times)}",
                 kind="unknown-id",
                 line=line,
                 value=str(identities[number]),

@@ -84,7 +84,9 @@ def load_visual_genome(
         if lists:
             return read_lists(folder, lists, names, categories, beyond, image_root)
     if names is not None:
-        raise ConfigError([f"option names needs published lists: add option {name} too" for name in options])
+        raise ConfigError(
+            [f"option 'names' needs published lists: add option '{name}' too" for name in options]
+        )
     if not has_objects:
         lists_too = f"published lists ({TRAIN_LIST}, {TEST_LIST}, {LABELS.format(categories)})"
         raise fault(folder, f"contains neither {OBJECTS} with {IMAGES} nor {lists_too}", kind="missing-file")

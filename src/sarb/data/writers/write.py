@@ -104,7 +104,7 @@ def target(path: str | Path, to: str | None) -> tuple[Path, str]:
     if to is None:
         to = "folder" if path.is_dir() else suffix[1:]
         if to not in WRITERS:
-            raise DataError(f"{path}: the suffix is not a known format; add --to {'|'.join(WRITERS)}")
+            raise DataError(f"{path}: expected a file that ends in .csv, .tsv, .jsonl, .parquet or .npy")
     find("format to write", WRITERS, to)
     if to == "folder":
         path = path if suffix else path / METADATA[0]

@@ -160,8 +160,9 @@ def _weight_file(name: str, backbone: Backbone, weights: str | Path | None) -> P
     if file is None and backbone.needs_weights:
         raise ConfigError(
             [
-                f"backbone '{name}' has no weights installed: give a file with weights=PATH (a torchvision "
-                "ImageNet .pth or .safetensors), or weights=None to start from random weights"
+                f"backbone '{name}' has no weights installed: give a torchvision ImageNet .pth or "
+                ".safetensors file with weights=PATH (--set backbone.weights=PATH), or start from random "
+                "weights with weights=None (--set backbone.weights=none)"
             ]
         )
     return file
@@ -214,6 +215,6 @@ def read_weights(file: Path) -> dict[str, Tensor]:
         raise ConfigError([f"{file}: cannot be read as weights: {str(error).splitlines()[0]}"]) from error
     if not isinstance(stored, Mapping) or not all(isinstance(value, Tensor) for value in stored.values()):
         raise ConfigError(
-            [f"{file}: expected a table of tensors (a state_dict), got {type(stored).__name__}"]
+            [f"{file}: expected a state_dict (a dictionary of tensors), got {type(stored).__name__}"]
         )
     return dict(stored)
