@@ -41,7 +41,7 @@ def test_a_wrong_name_lists_the_right_ones():
     with pytest.raises(ConfigError) as error:
         find("network", NETWORKS, "sgrl")
     assert str(error.value).startswith(
-        "unknown network 'sgrl'. Did you mean 'ssgrl'? Available: gcn_ml, kggr, pooled, ssgrl"
+        "unknown network 'sgrl'. Did you mean 'ssgrl'? Available: gcn_ml, kggr, pooled, probe, ssgrl"
     )
 
 

@@ -29,6 +29,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "kggr": ("kggr", {"dim": 8, "hidden": 4}),
     "pooled": ("pooled", {"dropout": 0.5}),
     "gcn_ml": ("gcn_ml", {"hidden": 6, "word_dim": 5}),
+    "probe": ("probe", {"width": 8, "concepts": 7, "bank": 12, "neighbours": 3}),
 }
 
 
@@ -39,6 +40,11 @@ def make(variant: str = "sd", seed: int = 0) -> Model:
     network = build_network(len(NAMES), **config, graph=torch.rand(5, 5))  # type: ignore[arg-type]
     for parameter in network.parameters():  # far from where rounding could hide a mistake
         parameter.data *= 1.5
+    if name == "probe":  # what a fit would have filled
+        for buffer in ("components", "concept_weight", "ties", "bank", "bank_labels"):
+            network.get_buffer(buffer).uniform_()
+        for buffer in ("bayes_weight", "name_weight", "neighbour_weight"):
+            network.get_buffer(buffer).fill_(0.5)
     return Model(network.eval(), NAMES, config)
 
 

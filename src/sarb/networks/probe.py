@@ -10,6 +10,7 @@ whose rung is off has size 0. The options give the size of every buffer, so a sa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -39,6 +40,7 @@ class Probe(Network):
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "fit"})
+    parts: ClassVar[Mapping[str, str]] = {"backbone": "backbone", "classifier": "classifier"}
     per_category: ClassVar[tuple[str, ...]] = ("classifier.",)
     from_data: ClassVar[tuple[str, ...]] = (
         "mean",
