@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sarb.metrics import average_precision
 
-CHOICES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+CHOICES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 FOLDS = 5
 
 Floats = NDArray[np.floating]

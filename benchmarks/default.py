@@ -1,7 +1,7 @@
 """Where is the default beaten? ``auto`` against ten lines of scikit-learn and ``pooled``, cell by cell.
 
     python -m benchmarks.default --coco256 DIR --scenes5 DIR --develop --out results/auto/default-develop.csv
-    python -m benchmarks.default … --cells 'scenes5/*,coco256-80/10' --masks 11,12 --pooled
+    python -m benchmarks.default … --cells 'scenes5/*,coco256-80/10' --masks 1,2 --pooled
 
 Cells: coco256 with its 80, 20 and 5 most frequent training categories, scenes5 and demo, each with 5, 10 and
 30 % of the labels known (three masks) and with all of them (once); and 60 training photos of scenes5 and
@@ -46,6 +46,8 @@ from sarb.training.fitted import Fitting, Pooled
 
 SHARES = (0.05, 0.1, 0.3, 1.0)
 FEW_PHOTOS = 60
+#: nothing is chosen on the masks of the test
+MASKS = {"test": "11,12,13", "develop": "1,2,3"}
 #: share of the training photos that ``--develop`` holds out
 HELD_OUT = 0.2
 #: largest difference of a logit between the fit on shared features and ``sarb.fit``
@@ -262,7 +264,7 @@ class Results:
         """Whether a fit is done, with scores to compare."""
         wanted = (split, cell.name, str(mask), model)
         done = any((row["split"], row["cell"], row["mask"], row["model"]) == wanted for row in self.rows)
-        return done and self.scores_file(*(split, cell, mask, model)).exists()
+        return done and self.scores_file(split, cell, mask, model).exists()
 
     def add(self, row: dict[str, Any], cell: Cell, scores: NDArray[np.floating]) -> None:
         """Write scores first: a row promises them. A row whose scores were lost is replaced."""
@@ -398,7 +400,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--scenes5", type=Path, metavar="DIR", help="folder of the scenes5 data set")
     parser.add_argument("--out", type=Path, required=True, help="CSV with one row per fit")
     parser.add_argument("--cells", default="*", help="names or patterns, such as 'scenes5/*,coco256-80/10'")
-    parser.add_argument("--masks", default="11,12,13", help="seeds of the hidden labels")
+    parser.add_argument("--masks", help="seeds of the hidden labels; 11,12,13, or 1,2,3 with --develop")
     parser.add_argument("--develop", action="store_true", help="score held-out training photos, not the test")
     parser.add_argument("--pooled", action="store_true", help="also train the network pooled, which is slow")
     parser.add_argument("--list", action="store_true", help="print the cells and stop")
@@ -437,7 +439,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if cells else 2
     how = How(options.develop, options.seed, options.backbone, options.image_size)
     loaders = _loaders(options, how)
-    masks = [int(text) for text in options.masks.split(",")]
+    masks = [int(text) for text in (options.masks or MASKS[how.split]).split(",")]
     results = Results(options.out)
     command = "python -m benchmarks.default " + shlex.join(given)
     judged: list[dict[str, str]] = []
