@@ -1,0 +1,124 @@
+"""The benchmark of the default: cells, baseline, paired bootstrap, and a run on a few demo images."""
+
+import csv
+
+import numpy as np
+import pytest
+from benchmarks.baseline import CHOICES, baseline
+from benchmarks.default import Cell, How, Source, grid, main, summary
+from benchmarks.paired import compare, resampled_map
+
+import sarb
+from sarb.metrics import average_precision, evaluate
+
+
+def test_the_grid_has_all_cells_of_the_acceptance():
+    names = [cell.name for cell in grid()]
+    assert len(names) == len(set(names)) == 24
+    assert {"coco256-80/5", "coco256-20/10", "coco256-5/30", "scenes5/100", "demo/5"} <= set(names)
+    few = {name for name in names if "60photos" in name}
+    assert few == {f"{data}-60photos/{known}" for data in ("scenes5", "coco256-5") for known in (30, 100)}
+    assert Cell("demo", 0, 0, 1.0).masks([11, 12]) == [11]
+    assert Cell("demo", 0, 0, 0.3).masks([11, 12]) == [11, 12]
+
+
+def made(photos=60, categories=3, seed=0):
+    random = np.random.RandomState(seed)
+    labels = np.where(random.random_sample((photos, categories)) < 0.4, 1, -1).astype(np.int8)
+    return random, labels
+
+
+def test_resampled_map_repeats_photos():
+    random, labels = made()
+    labels[random.random_sample(labels.shape) < 0.2] = 0
+    scores = random.randint(6, size=labels.shape).astype(float)  # many equal scores
+    rows = random.randint(len(labels), size=len(labels))
+    drawn = np.bincount(rows, minlength=len(labels))
+    counts = np.stack([np.ones_like(drawn), drawn], axis=1).astype(np.int32)
+    expected = [evaluate(scores, labels)["mAP"], evaluate(scores[rows], labels[rows])["mAP"]]
+    assert resampled_map(scores, labels, counts) == pytest.approx(expected)
+
+
+def test_resampled_map_leaves_out_a_category_without_positives():
+    random, labels = made()
+    labels[:, 1] = -1
+    scores = random.standard_normal(labels.shape)
+    counts = np.ones((len(labels), 1), np.int32)
+    assert resampled_map(scores, labels, counts) == pytest.approx([evaluate(scores, labels)["mAP"]])
+
+
+def test_compare_pools_the_masks_and_knows_a_winner():
+    random, labels = made(200)
+    noise = random.standard_normal((4, *labels.shape))
+    good = [labels + noise[0], labels + noise[1]]
+    poor = [0.2 * labels + noise[2], 0.2 * labels + noise[3]]
+    won = compare(good, poor, labels, resamples=100)
+    means = [np.mean([evaluate(scores, labels)["mAP"] for scores in kind]) for kind in (good, poor)]
+    assert won.mean == pytest.approx(means[0] - means[1])
+    assert 0 < won.low < won.mean < won.high
+    assert compare(good, good, labels, resamples=20) == (0, 0, 0)
+
+
+def test_baseline_learns_from_known_entries_only():
+    random, labels = made(300)
+    vectors = random.standard_normal((300, 6)) + 1.5 * np.pad(labels, ((0, 0), (0, 3)))
+    hidden = np.where(random.random_sample(labels.shape) < 0.5, labels, 0).astype(np.int8)
+    hidden[:, 2] = np.where(hidden[:, 2] > 0, 1, 0)  # no known negative: nothing to learn
+    scores, c = baseline(vectors[:150], hidden[:150], vectors[150:])
+    assert c in CHOICES
+    assert average_precision(scores, labels[150:])[:2].min() > 0.9
+    assert (scores[:, 2] == 0).all()
+
+
+OPTIONS = ["-o", "train=40", "-o", "test=16", "-o", "size=64", "--backbone", "tiny", "--image-size", "64"]
+
+
+@pytest.mark.parametrize("develop", [True, False])
+def test_a_run_writes_rows_once_and_resumes(tmp_path, capsys, develop):
+    out = tmp_path / "new" / "default.csv"
+    command = ["--out", str(out), "--cells", "demo/30", "--masks", "1", *OPTIONS]
+    if develop:
+        command += ["--develop"]
+    assert main(command) in (0, 1)
+    assert "from sarb.fit" in capsys.readouterr().out
+    before = out.read_text(encoding="utf-8")
+    with out.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["model"] for row in rows] == ["auto strict", "auto names", "ten lines"]
+    assert {row["split"] for row in rows} == {"develop" if develop else "test"}
+    assert {row["photos"] for row in rows} == {"8" if develop else "16"}
+    assert {row["train_photos"] for row in rows} == {"32" if develop else "40"}
+    assert all("benchmarks.default" in row["command"] for row in rows)
+    main(command)
+    assert out.read_text(encoding="utf-8") == before  # seconds too: nothing ran again
+    assert "demo/30" in (out.parent / "default-cells.csv").read_text(encoding="utf-8")
+    main([*command, "--pooled"])
+    with out.open(newline="", encoding="utf-8") as file:
+        assert [row["model"] for row in csv.DictReader(file)] == [*(row["model"] for row in rows), "pooled"]
+
+
+def test_development_never_opens_a_test_photo(tmp_path, monkeypatch):
+    data = sarb.load("demo", train=40, test=16, size=64)
+    opened = []
+    pool = Source._pool
+    monkeypatch.setattr(Source, "_pool", lambda self, fit: opened.append(fit.split.whole) or pool(self, fit))
+    source = Source(data, How(True, 0, "tiny", 64))
+    assert [photos.labels.paths for photos in opened] == [data.train.labels.paths]
+    assert not set(source.parts.rows) & set(source.parts.held)
+    few = source.problem(Cell("demo", 2, 10, 0.5), 1)
+    assert len(few.rows) == 10 and set(few.rows) <= set(source.parts.rows)
+    assert len(few.labels.categories) == 2
+    positives = dict(zip(data.categories, data.train.labels.positives, strict=True))
+    assert sorted(positives.values())[-2:] == sorted(positives[name] for name in few.labels.categories)
+
+
+def test_summary_says_where_the_default_is_beaten():
+    row = {"cell": "demo/5", "claims": "strict", "auto": "1", "ten lines": "2", "pooled": ""}
+    lost = {**row, "against": "ten lines", "gain": "-1.00", "low": "-2.00", "high": "-0.10"}
+    assert "beaten: demo/5 (strict) by ten lines, -1.00 mAP" in summary([lost])
+    assert "beaten in no cell" in summary([{**lost, "high": "+0.10"}])
+
+
+def test_a_pattern_that_names_no_cell_lists_them(tmp_path, capsys):
+    assert main(["--out", str(tmp_path / "a.csv"), "--cells", "nothing"]) == 2
+    assert "scenes5/30" in capsys.readouterr().out
