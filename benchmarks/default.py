@@ -251,10 +251,7 @@ class Results:
         self.file = file
         self.folder = file.with_suffix(".scores")
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.rows: list[dict[str, str]] = []
-        if file.exists():
-            with file.open(newline="", encoding="utf-8") as opened:
-                self.rows = list(csv.DictReader(opened))
+        self.rows = read_csv(file)
 
     def scores_file(self, split: str, cell: Cell, mask: int, model: str) -> Path:
         """Where the scores of one fit are."""
@@ -279,6 +276,14 @@ class Results:
         """Logits (photos, categories) of a finished fit."""
         loaded: NDArray[np.floating] = np.load(self.scores_file(split, cell, mask, model))
         return loaded
+
+
+def read_csv(file: Path) -> list[dict[str, str]]:
+    """Rows of a CSV; none if there is no such file."""
+    if not file.exists():
+        return []
+    with file.open(newline="", encoding="utf-8") as opened:
+        return list(csv.DictReader(opened))
 
 
 def write_csv(file: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
@@ -376,6 +381,14 @@ def judge_cell(
         }
 
 
+def write_cells(file: Path, rows: Sequence[dict[str, str]]) -> None:
+    """Replace the rows of the same cells and masks; those of other runs stay."""
+    key = ("split", "cell", "masks", "claims")
+    new = {tuple(row[name] for name in key) for row in rows}
+    old = [row for row in read_csv(file) if tuple(row[name] for name in key) not in new]
+    write_csv(file, CELL_COLUMNS, [*old, *rows])
+
+
 def summary(rows: Sequence[dict[str, str]]) -> str:
     """The table, where the default is beaten, and the mean gains."""
     lines = ["| cell | claims | auto | ten lines | pooled | gain | 95 % interval | |", "|---" * 8 + "|"]
@@ -455,8 +468,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             assert difference < TOLERANCE
             unchecked = False
         run_cell(source, cell, masks, models(options.pooled), results, command)
-        judged += judge_cell(source, cell, masks, results)
-        write_csv(options.out.with_name(f"{options.out.stem}-cells.csv"), CELL_COLUMNS, judged)
+        found = list(judge_cell(source, cell, masks, results))
+        write_cells(options.out.with_name(f"{options.out.stem}-cells.csv"), found)
+        judged += found
     print("\n" + summary(judged))
     return int(any(float(row["high"]) < 0 for row in judged))
 

@@ -91,10 +91,12 @@ def test_a_run_writes_rows_once_and_resumes(tmp_path, capsys, develop):
     assert all("benchmarks.default" in row["command"] for row in rows)
     main(command)
     assert out.read_text(encoding="utf-8") == before  # seconds too: nothing ran again
-    assert "demo/30" in (out.parent / "default-cells.csv").read_text(encoding="utf-8")
+    main(["demo/100" if text == "demo/30" else text for text in command])
+    with (out.parent / "default-cells.csv").open(newline="", encoding="utf-8") as file:
+        assert [row["cell"] for row in csv.DictReader(file)] == 2 * ["demo/30"] + 2 * ["demo/100"]
     main([*command, "--pooled"])
     with out.open(newline="", encoding="utf-8") as file:
-        assert [row["model"] for row in csv.DictReader(file)] == [*(row["model"] for row in rows), "pooled"]
+        assert [row["cell"] for row in csv.DictReader(file) if row["model"] == "pooled"] == ["demo/30"]
 
 
 def test_development_never_opens_a_test_photo(tmp_path, monkeypatch):
