@@ -24,11 +24,9 @@ def calibrate_session(
     """Everything behind ``sarb calibrate``; write the out-of-fold scores and the calibration."""
     folder = RunFolder(run)
     train = trained_on(run, run_data(run).train)
-    if folder.config.get("out_of_fold"):  # they came with the fit
-        folds = int(folder.config["out_of_fold"])
-        scores = folder.out_of_fold
-    else:
-        scores = None
+    parts_of_fit = int(folder.config.get("out_of_fold", 0))  # a fitted run has its scores already
+    scores = folder.out_of_fold if parts_of_fit else None
+    folds = parts_of_fit or folds
     if scores is None:
         scores = out_of_fold(
             train, folds, part_seed=seed, out=folder.folds, progress=progress, settings=same_training(folder)
