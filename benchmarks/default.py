@@ -194,7 +194,7 @@ def fit_auto(source: Source, cell: Cell, mask: int, claims: str) -> Fitted:
     options = {**source.fitting.settings.method_options, "claims": claims}
     method = Auto(source.fitting.model.network, **options)
     ladder = method.fit(train.vectors, problem.labels, train.concepts, source.how.seed)
-    kept = " ".join(row["rung"] for row in ladder.rows if row["kept"])
+    kept = " ".join(ladder.kept)
     return Fitted(ladder(source.scored.vectors, source.scored.concepts), f"ridge {ladder.ridge:g}: {kept}")
 
 

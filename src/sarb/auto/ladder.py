@@ -23,9 +23,11 @@ from sarb.auto.evidence import ConceptBayes, ConceptScores, NameEvidence
 from sarb.auto.features import WIDTH, Projection, fit_projection
 from sarb.auto.judge import Judge
 from sarb.auto.neighbours import BANK, COUNT, bank_labels, bank_rows, nearest
-from sarb.auto.parts import Floats, Mask, Parts, log_odds
+from sarb.auto.parts import Floats, Mask, Parts
 from sarb.auto.probe import RIDGES, Linear, Setting, compare, fit_linear
+from sarb.auto.rung import BASELINE, FINAL, NOTHING, Rung, over_rates
 from sarb.auto.solver import sigmoid
+from sarb.auto.tenlines import ten_lines
 from sarb.errors import check_choice
 from sarb.labels import LabelMatrix
 
@@ -38,42 +40,6 @@ NEIGHBOUR_WEIGHTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5)
 SHARED = 1e6
 #: share of the expected unknown positives that the student takes for positives
 SUREST = 0.5
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One step of the ladder, measured out of fold on the known entries.
-
-    Args:
-        name: ``probe``, ``names``, ``bayes``, ``ridge`` (λ chosen again), ``student`` or ``neighbours``.
-        kept: whether the final model uses it.
-        mean_ap: mAP over known entries with it, in percent.
-        loss: mean loss with it; 1 is knowing the rates only.
-        gain: fall of the loss against the ladder so far, with its 95 % interval ``low`` to ``high``.
-        low: see gain.
-        high: see gain.
-        weight: mean weight over the categories; λ for probe and ridge; added positives per category.
-        seconds: that it took.
-    """
-
-    name: str
-    kept: bool
-    mean_ap: float
-    loss: float
-    gain: float
-    low: float
-    high: float
-    weight: float
-    seconds: float
-
-    def row(self) -> dict[str, Any]:
-        """As a row of ``log.csv``."""
-        names = ("mean_ap", "loss", "gain", "low", "high", "weight", "seconds")
-        return {
-            "rung": self.name,
-            "kept": self.kept,
-            **{name: round(float(getattr(self, name)), 6) for name in names},
-        }
 
 
 @dataclass(frozen=True)
@@ -95,7 +61,7 @@ class Ladder:
         neighbours: how many neighbours count.
         neighbour_weight: (C,) γ.
         out_of_fold: (N, C) logits of the training images, each entry by the model that has not seen it.
-        rungs: what was tried.
+        rungs: the ten-line baseline, what was tried, and the finished model.
     """
 
     claims: str
@@ -117,7 +83,13 @@ class Ladder:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """Rows of ``log.csv``."""
-        return [rung.row() for rung in self.rungs]
+        baseline = next((rung for rung in self.rungs if rung.name == BASELINE), None)
+        return [rung.row(None if rung is baseline else baseline) for rung in self.rungs]
+
+    @property
+    def kept(self) -> list[str]:
+        """Names of the steps that the final model uses."""
+        return [rung.name for rung in self.rungs if rung.kept and rung.name != FINAL]
 
     def __call__(self, pooled: NDArray[np.floating], concepts: ConceptScores | None = None) -> Floats:
         """Logits (N, C) of new images from pooled vectors (N, D) and concept probabilities."""
@@ -158,19 +130,10 @@ class _State:
 
     def offer(self, name: str, changed: _State, weight: float, started: float) -> _State:
         """Keep a rung if the loss of held-out known entries falls; the record has it in any case."""
-        before = self.held_out
         after = changed.held_out
-        gain = self.judge.gain(before, after)
+        gain = self.judge.gain(self.held_out, after)
         kept = gain.mean > 0
-        rung = Rung(
-            name,
-            kept,
-            self.judge.mean_ap(after),
-            self.judge.loss(after),
-            *gain,
-            weight=weight,
-            seconds=time.perf_counter() - started,
-        )
+        rung = Rung.of(name, kept, self.judge, after, gain, weight, started)
         return replace(changed if kept else self, rungs=[*self.rungs, rung])
 
 
@@ -222,7 +185,23 @@ def fit_ladder(
     learned = state
     if neighbours > 0 and len(kept) > 2:
         state = _neighbours(state, units, kept, neighbours)
-    return _finished(state, learned, claims, projection, bayes, names, units[kept], kept, neighbours)
+    ladder = _finished(state, learned, claims, projection, bayes, names, units[kept], kept, neighbours)
+    return replace(ladder, rungs=_with_ends(ladder, pooled, state.judge))
+
+
+def _with_ends(ladder: Ladder, pooled: NDArray[np.floating], judge: Judge) -> tuple[Rung, ...]:
+    """The rungs after the ten-line baseline, if it can be judged, and before the finished model."""
+    first = []
+    gain = NOTHING
+    started = time.perf_counter()
+    baseline = ten_lines(pooled, judge.parts)
+    if baseline is not None:
+        scores = baseline.scores
+        first.append(Rung.of(BASELINE, False, judge, scores, over_rates(judge, scores), baseline.c, started))
+        gain = judge.gain(scores, ladder.out_of_fold)
+    started = time.perf_counter()
+    last = Rung.of(FINAL, True, judge, ladder.out_of_fold, gain, float("nan"), started)
+    return (*first, *ladder.rungs, last)
 
 
 def _probe(features: Floats, parts: Parts, ridges: Sequence[float]) -> _State:
@@ -233,14 +212,8 @@ def _probe(features: Floats, parts: Parts, ridges: Sequence[float]) -> _State:
     ridge = float(ridges[int(np.argmin(losses))])
     linear = fit_linear(features, parts, ridge)
     state = _State(features, parts, judge, ridge, linear, linear.scores(features))
-    rates = np.stack([log_odds(parts.rates(model)) for model in parts.models])
-    nothing = np.broadcast_to(rates[:, None], state.scores.shape)
-    gain = judge.gain(parts.held_out(nothing), state.held_out)
-    seconds = time.perf_counter() - started
-    rung = Rung(
-        "probe", True, judge.mean_ap(state.held_out), judge.loss(state.held_out), *gain, ridge, seconds
-    )
-    return replace(state, rungs=[rung])
+    gain = over_rates(judge, state.held_out)
+    return replace(state, rungs=[Rung.of("probe", True, judge, state.held_out, gain, ridge, started)])
 
 
 def _student(state: _State) -> _State:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from sarb.auto.evidence import ConceptScores
 from sarb.auto.ladder import Ladder
+from sarb.auto.told import table, verdict
 from sarb.batches.features import cached_features
 from sarb.batches.loader import Batches, CachedMaps, Pictures, Source, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
@@ -132,8 +133,8 @@ class Fitting:
         ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
         self.model = self._filled(ladder, backbone)
         self.state.log = [{"rung": "features", "kept": True, "seconds": round(seconds, 2)}, *ladder.rows]
-        for row in ladder.rows:
-            self.talk.say(_told(row))
+        for line in (*table(self.state.log), verdict(self.state.log)):
+            self.talk.say(line)
         if folder is not None and self.writes:
             folder.write_tables(self.state.log, [], self.skipped.rows())
             folder.write_train(labels)
@@ -199,12 +200,3 @@ class Fitting:
         return CachedMaps(
             stored.activations, train.labels.values, self.split.rows, unreadable=stored.unreadable
         )
-
-
-def _told(row: dict[str, Any]) -> str:
-    """A rung in one line."""
-    decision = "kept" if row["kept"] else "left out"
-    return (
-        f"{row['rung']}: out-of-fold mAP {row['mean_ap']:.1f}, loss {row['loss']:.4f} "
-        f"(gain {row['gain']:+.4f}, 95 % {row['low']:+.4f} to {row['high']:+.4f}), {decision}, {row['seconds']:.1f} s"
-    )
