@@ -1,6 +1,6 @@
 """The fitted ladder as a network: linear probe, concept evidence, name evidence and neighbours.
 
-With p the averaged map, r = sign(p) √|p|, x = ((r − mean) / std) V and q the concept probabilities:
+With p the averaged map, r = sign(p) √|p|, x = (r / ‖r‖ − mean) V and q the concept probabilities:
 
     s_c = w_c·x + b_c + α_c · bayes_c(q) + β_c · name_c(q) + γ_c · neighbours_c(x)
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sarb.auto.evidence import FLOOR, TINY, Scale
+from sarb.auto.features import SHORTEST
 from sarb.auto.ladder import Ladder
 from sarb.auto.neighbours import MARGIN, SAME, TEMPERATURE
 from sarb.networks.backbones.base import Backbone
@@ -26,7 +27,7 @@ from sarb.networks.base import Network
 
 
 class Probe(Network):
-    """backbone → average → square root, standardise, PCA → linear, plus evidence and neighbours.
+    """backbone → average → square root, unit length, PCA → linear, plus evidence and neighbours.
 
     Args:
         backbone: image to map.
@@ -44,7 +45,6 @@ class Probe(Network):
     per_category: ClassVar[tuple[str, ...]] = ("classifier.",)
     from_data: ClassVar[tuple[str, ...]] = (
         "mean",
-        "std",
         "components",
         "quarter",
         "bank",
@@ -54,7 +54,6 @@ class Probe(Network):
     )
 
     mean: Tensor
-    std: Tensor
     components: Tensor
     quarter: Tensor
     concept_weight: Tensor
@@ -90,7 +89,6 @@ class Probe(Network):
         dim = backbone.width
         shapes = {
             "mean": (dim,),
-            "std": (dim,),
             "components": (dim, width),
             "quarter": (width,),
             "concept_weight": (concepts, dim),
@@ -105,7 +103,7 @@ class Probe(Network):
             "bank_labels": (bank, categories),
             "neighbour_weight": (categories,),
         }
-        ones = ("std", "quarter", "bayes_ratio", "bayes_scale", "name_scale")
+        ones = ("quarter", "bayes_ratio", "bayes_scale", "name_scale")
         for name, shape in shapes.items():
             self.register_buffer(name, torch.ones(shape) if name in ones else torch.zeros(shape))
 
@@ -126,7 +124,6 @@ class Probe(Network):
         projection = ladder.projection
         found: dict[str, NDArray[np.float64]] = {
             "mean": projection.mean,
-            "std": projection.std,
             "components": projection.components,
             "quarter": projection.quarter,
             "bank": ladder.bank,
@@ -151,8 +148,9 @@ class Probe(Network):
 
     def features(self, pooled: Tensor) -> Tensor:
         """Averaged maps (B, D) -> features (B, d)."""
-        root = pooled.sign() * pooled.abs().sqrt()
-        return ((root - self.mean) / self.std) @ self.components
+        size = pooled.abs()
+        length = size.sum(1, keepdim=True).clamp_min(SHORTEST).sqrt()
+        return (pooled.sign() * size.sqrt() / length - self.mean) @ self.components
 
     def classify(self, features: Tensor) -> Tensor:
         """Maps (B, D, H, W) -> logits (B, C)."""
@@ -190,16 +188,16 @@ class Probe(Network):
         return average.log() - (1 - average).log()
 
     def attention(self, maps: Tensor) -> Tensor:
-        """Class activation maps (B, C, H, W) of the linear part.
+        """Class activation maps (B, C, H, W) of the linear part: what each location adds to w_c·x.
 
-        The gradient g_c of w_c·x with respect to the averaged map, times the map at each location:
-        g_c = (V w_c / std) / (2 √|p|), so that the mean over locations is half of w_c·x without its constants.
+        r_d / ‖r‖ is the mean over locations of m_d / (√|p_d| ‖r‖), so the mean of the map is w_c·x without its
+        constant w_c·(mean V).
         """
         pooled = maps.mean((2, 3))
-        slope = (self.components @ self.classifier.weight.T).T / self.std
-        root = pooled.abs().clamp_min(1e-6).sqrt()
-        gradient = slope[None] / (2 * root[:, None])
-        return (gradient @ maps.flatten(2)).reshape(len(maps), -1, *maps.shape[2:])
+        size = pooled.abs().clamp_min(1e-6)
+        scale = (size * size.sum(1, keepdim=True)).sqrt()
+        slope = (self.components @ self.classifier.weight.T).T[None] / scale[:, None]
+        return (slope @ maps.flatten(2)).reshape(len(maps), -1, *maps.shape[2:])
 
 
 def _stacked(scale: Scale) -> NDArray[np.float64]:
