@@ -1,7 +1,7 @@
-"""Features of the probe: square root, unit length, PCA, unit mean square norm.
+"""Features of the probe: square root, PCA, unit mean square norm.
 
 With p (D,) the averaged map of an image (several resolutions one after the other), r = sign(p) √|p|,
-z = r / ‖r‖ − mean and V (D, d) the leading principal directions of the training images:
+z = r − mean and V (D, d) the leading principal directions of the training images:
 
     x = scale · zᵀ V,   scale chosen so that the mean of ‖x‖² over the training images is 1.
 
@@ -23,8 +23,6 @@ Floats = NDArray[np.float64]
 WIDTH = 384
 #: a direction that varies less than this share of the largest is constant
 CONSTANT = 1e-6
-#: smallest squared length that a row is divided by
-SHORTEST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Projection:
     """A fitted map from pooled vectors (N, D) to features (N, d).
 
     Args:
-        mean: (D,) of the unit vectors.
+        mean: (D,) of the square roots.
         components: (D, d) principal directions times the scale.
         quarter: (d,) variance^¼ of each feature over the training images.
     """
@@ -48,7 +46,7 @@ class Projection:
 
     def __call__(self, pooled: NDArray[np.floating]) -> Floats:
         """Pooled vectors (N, D) -> features (N, d)."""
-        out: Floats = (unit_root(pooled) - self.mean) @ self.components
+        out: Floats = (signed_root(pooled) - self.mean) @ self.components
         return out
 
     def directions(self, features: Floats) -> Floats:
@@ -58,13 +56,10 @@ class Projection:
         return out
 
 
-def unit_root(values: NDArray[np.floating]) -> Floats:
-    """Rows (N, D) -> sign(v) √|v| divided by its length √Σ|v|, in float64; a zero row stays zero."""
+def signed_root(values: NDArray[np.floating]) -> Floats:
+    """sign(v) √|v|, in float64."""
     exact = np.asarray(values, np.float64)
-    size = np.abs(exact)
-    length = np.sqrt(np.maximum(size.sum(1, keepdims=True), SHORTEST))
-    out: Floats = np.sign(exact) * np.sqrt(size) / length
-    return out
+    return np.sign(exact) * np.sqrt(np.abs(exact))
 
 
 def fit_projection(pooled: NDArray[np.floating], width: int = WIDTH) -> Projection:
@@ -72,7 +67,7 @@ def fit_projection(pooled: NDArray[np.floating], width: int = WIDTH) -> Projecti
 
     Eigenvectors have no sign of their own: the largest entry of each is made positive.
     """
-    rows = unit_root(pooled)
+    rows = signed_root(pooled)
     count, dim = rows.shape
     mean = rows.mean(0)
     centred = rows - mean

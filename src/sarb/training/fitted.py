@@ -16,11 +16,13 @@ from torch import Tensor
 
 from sarb.auto.evidence import ConceptScores
 from sarb.auto.ladder import Ladder
+from sarb.auto.parts import Parts
 from sarb.batches.features import cached_features
 from sarb.batches.loader import Batches, CachedMaps, Pictures, Source, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
 from sarb.data.dataset import Dataset
 from sarb.errors import ConfigError
+from sarb.labels import LabelMatrix
 from sarb.methods.auto import Auto
 from sarb.methods.base import check_stages
 from sarb.model import Model, build_network
@@ -33,6 +35,7 @@ from sarb.runs.checkpoint import State
 from sarb.runs.folder import RunFolder
 from sarb.scores import Scores
 from sarb.settings import Settings
+from sarb.training.residual import Residual, Task, fit_residual, residual_settings
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Fitting:
         self.writes = bool(PartialState().is_main_process)
         self.talk = talk if self.writes else Progress(enabled=False)
         self.finished = False
+        self.valid = valid
         self._say_what_is_not_used(settings)
         # the ladder stands on features that never change
         self.settings = replace(settings, backbone_options={**settings.backbone_options, "train_stages": 0})
@@ -99,7 +103,7 @@ class Fitting:
             f"method {settings.method} has no epochs: epochs, lr, schedule and patience are not used"
         )
 
-    def _network(self, options: dict[str, int]) -> Probe:
+    def _network(self, options: dict[str, Any]) -> Probe:
         """A network of the sizes in ``options``."""
         config = {**self.settings.network_config(), "network_options": options}
         weights = self.settings.backbone_options.get("weights", "default")
@@ -130,7 +134,10 @@ class Fitting:
         seconds = time.perf_counter() - started
         labels = self.split.train.labels.take(pooled.rows)
         ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
-        self.model = self._filled(ladder, backbone)
+        residual = None
+        if self._tries_residual(len(labels)):
+            ladder, residual = self._residual(ladder, labels, pooled.rows)
+        self.model = self._filled(ladder, residual, backbone)
         self.state.log = [{"rung": "features", "kept": True, "seconds": round(seconds, 2)}, *ladder.rows]
         for row in ladder.rows:
             self.talk.say(_told(row))
@@ -141,11 +148,43 @@ class Fitting:
             told(self.state.log)
             self.model.save(folder.model.path, model_card(self.model, self.settings.as_dict(), labels))
 
-    def _filled(self, ladder: Ladder, backbone: Backbone) -> Model:
+    def _tries_residual(self, images: int) -> bool:
+        """Whether the residual is wanted, and there are enough images for it."""
+        if self.method.residual == "none":
+            return False
+        least = self.method.residual_images
+        if images < least:
+            self.talk.say(
+                f"residual: not tried with {images:,} training images (method.residual_images={least})"
+            )
+        return images >= least
+
+    def _residual(
+        self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64]
+    ) -> tuple[Ladder, Residual | None]:
+        """The ladder with one more rung, and the residual if it is kept."""
+        task = Task(
+            whole=self.split.whole,
+            valid=self.valid,
+            rows=rows,
+            labels=labels,
+            scores=ladder.out_of_fold,
+            parts=Parts.of(labels, self.method.folds, self.settings.seed),
+            settings=residual_settings(self.settings, self.method.residual),
+            talk=self.talk,
+        )
+        rung, residual, out_of_fold = fit_residual(task)
+        return replace(ladder, rungs=(*ladder.rungs, rung), out_of_fold=out_of_fold), residual
+
+    def _filled(self, ladder: Ladder, residual: Residual | None, backbone: Backbone) -> Model:
         """The network of the right size, with the ladder in it."""
         concepts = backbone.concepts()
         sizes = Probe.sizes(ladder, 0 if concepts is None else len(concepts.names))
+        if residual is not None:
+            sizes |= {"residual": "ssgrl", "residual_options": residual.options}
         network = self._network(sizes)
+        if residual is not None:
+            network.load_residual(residual.network, residual.weight)
         network.backbone.load_state_dict(backbone.state_dict())
         if concepts is None:
             network.load_ladder(ladder, None, None)
