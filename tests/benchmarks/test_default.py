@@ -5,8 +5,9 @@ import csv
 import numpy as np
 import pytest
 from benchmarks.baseline import CHOICES, baseline
-from benchmarks.default import Cell, How, Source, grid, main, summary
+from benchmarks.default import grid, main, summary
 from benchmarks.paired import compare, resampled_map
+from benchmarks.source import Cell, How, Source
 
 import sarb
 from sarb.metrics import average_precision, evaluate
