@@ -207,12 +207,18 @@ def chosen_masks(options: argparse.Namespace, masks: Mapping[str, str]) -> list[
     return [int(seed) for seed in text.split(",")]
 
 
-def load(source: str | Path, options: Sequence[str] = (), **reading: str) -> Data:
-    """Load ``demo``, or the folder of a table ``labels.csv``; options are texts ``KEY=VALUE``."""
+def located(source: str | Path, options: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
+    """Arguments of ``sarb.load`` for ``demo`` or the folder of a table; options are texts ``KEY=VALUE``."""
     given = dict(text.split("=", 1) for text in options)
     if str(source) == "demo":
-        return sarb.load("demo", **given)
-    return sarb.load(Path(source) / "labels.csv", **{"encoding": "binary", **reading, **given})
+        return "demo", given
+    return str(Path(source).resolve() / "labels.csv"), {"encoding": "binary", **given}
+
+
+def load(source: str | Path, options: Sequence[str] = ()) -> Data:
+    """Load ``demo``, or the folder of a table ``labels.csv``."""
+    name, given = located(source, options)
+    return sarb.load(name, **given)
 
 
 def add_folders(parser: argparse.ArgumentParser) -> None:
@@ -227,7 +233,7 @@ def sources(options: argparse.Namespace) -> dict[str, Callable[[], Source]]:
     how = How(options.develop, options.seed, options.backbone, options.image_size)
     found = {"demo": lazy(lambda: Source(load("demo", options.option), how))}
     if options.scenes5 is not None:
-        found["scenes5"] = lazy(lambda: Source(load(options.scenes5, file_column="Filenames"), how))
+        found["scenes5"] = lazy(lambda: Source(load(options.scenes5, ["file_column=Filenames"]), how))
     if options.coco256 is not None:
         found["coco256"] = lazy(lambda: Source(load(options.coco256), how))
     return found
