@@ -5,11 +5,13 @@ import csv
 import numpy as np
 import pytest
 from benchmarks.baseline import CHOICES, baseline
-from benchmarks.default import Cell, How, Source, grid, main, summary
+from benchmarks.default import grid, main, summary
 from benchmarks.paired import compare, resampled_map
+from benchmarks.source import Cell, How, Source
 
 import sarb
 from sarb.metrics import average_precision, evaluate
+from tests.benchmarks.small import DEMO
 
 
 def test_the_grid_has_all_cells_of_the_acceptance():
@@ -70,7 +72,7 @@ def test_baseline_learns_from_known_entries_only():
     assert (scores[:, 2] == 0).all()
 
 
-OPTIONS = ["-o", "train=40", "-o", "test=16", "-o", "size=64", "--backbone", "tiny", "--image-size", "64"]
+OPTIONS = [*DEMO, "--image-size", "64"]
 
 
 @pytest.mark.parametrize("develop", [True, False])
