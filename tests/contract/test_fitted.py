@@ -135,9 +135,49 @@ def test_poor_data(squares_data: Data, claims: str) -> None:
         assert np.isfinite(scores.logits).all()
 
 
+def test_init_takes_over_the_backbone(
+    squares_data: Data, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = squares_data.train.hide(0.5, 0)
+    trained = sarb.fit(
+        train,
+        **{**OPTIONS, "method": "partial_bce", "network": "pooled", "epochs": 1, "lr": 0.1},
+        backbone_options={"train_stages": 1},
+        seed=7,
+        out=tmp_path / "trained",
+    )
+    model = fit(train, init=tmp_path / "trained", progress=True)
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("started from")]
+    assert said == [
+        "started from Model(pooled on tiny, 5 categories, 64 px): its backbone, "
+        f"{len(trained.network.backbone.state_dict())} tensors; everything else is fitted"
+    ]
+    taken = model.network.backbone.state_dict()
+    assert all(torch.equal(taken[key], value) for key, value in trained.network.backbone.state_dict().items())
+    assert same(model, fit(train, init=trained)) and not same(model, fit(train))
+    with pytest.raises(ConfigError, match=r"has another backbone than .* add --backbone tiny"):
+        fit(train, init=trained, backbone="efficientnet_lite0")
+    with pytest.raises(SarbError, match="no such run or model folder"):
+        fit(train, init="runs/x")
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_backbone_with_other_weights_has_no_concepts(
+    trained: bool, squares_data: Data, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"backbone": "efficientnet_lite0", "image_size": 32}
+    train = squares_data.train.hide(0.5, 0)
+    other = fit(train, **options, method_options={"claims": "strict"})
+    if trained:
+        with torch.no_grad():
+            next(other.network.backbone.parameters()).mul_(1.01)
+    fit(train, **options, init=other, out=tmp_path / "run", progress=True)
+    assert ("no rungs names and bayes" in capsys.readouterr().err) is trained
+    rungs = {row["rung"] for row in RunFolder(tmp_path / "run").log_rows()}
+    assert ("bayes" in rungs) is not trained and "probe" in rungs
+
+
 def test_what_does_not_apply_is_said(squares_data: Data) -> None:
-    with pytest.raises(ConfigError, match="fits from scratch"):
-        fit(squares_data.train, init="runs/x")
     with pytest.raises(ConfigError, match="folds must be at least 2"):
         fit(squares_data.train, method_options={"folds": 1})
     with pytest.raises(ConfigError, match="claims"):

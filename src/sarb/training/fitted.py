@@ -21,11 +21,10 @@ from sarb.batches.features import cached_features
 from sarb.batches.loader import Batches, CachedMaps, Pictures, Source, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
 from sarb.data.dataset import Dataset
-from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix
 from sarb.methods.auto import Auto
 from sarb.methods.base import check_stages
-from sarb.model import Model, build_network
+from sarb.model import Model, build_network, load_model, take_backbone
 from sarb.networks.backbones.base import Backbone
 from sarb.networks.probe import Probe
 from sarb.progress import Progress
@@ -66,8 +65,6 @@ class Fitting:
         init: str | Path | Model | None,
         talk: Progress,
     ) -> None:
-        if init is not None:
-            raise ConfigError([f"method '{settings.method}' fits from scratch; leave out init (--init)"])
         self.state = State()
         self.writes = bool(PartialState().is_main_process)
         self.talk = talk if self.writes else Progress(enabled=False)
@@ -87,6 +84,8 @@ class Fitting:
         network = self._network({}).to(self.device)
         self.method = Auto(network, **settings.method_options)
         self.model = Model(network, self.split.train.categories, self.settings.network_config())
+        if init is not None:
+            self.talk.say(take_backbone(self.model, init if isinstance(init, Model) else load_model(init)))
         plain = Pictures(self.split.train.paths, self.split.train.labels.values, [self.model.transform])
         self.sources = Sources(plain, plain, plain, cached=self.cached)
 

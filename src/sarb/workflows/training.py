@@ -164,7 +164,7 @@ def _job(
     problems: list[str],
 ) -> Job:
     """Check all settings, and raise everything that is wrong in one message."""
-    content = read_recipe(recipe)
+    content = read_recipe(recipe, options)
     try:
         check_share("known", known)
         settings = resolve(content, **options)
