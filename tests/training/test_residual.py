@@ -10,6 +10,7 @@ import sarb
 from sarb.auto.judge import Gain
 from sarb.auto.parts import Parts
 from sarb.inference.onnx import OnnxModel
+from sarb.networks.backbones.base import create_backbone
 from sarb.progress import Progress
 from sarb.settings import resolve
 from sarb.training import residual
@@ -26,7 +27,9 @@ def task(squares_data):
     rows = np.arange(len(train))
     scores = np.full(train.labels.shape, -0.5)
     parts = Parts.of(train.labels, 3, 0)
-    return Task(train, None, rows, train.labels, scores, parts, settings, Progress(enabled=False))
+    torch.manual_seed(0)
+    backbone = create_backbone("tiny", train_stages=0)
+    return Task(train, None, rows, train.labels, scores, parts, backbone, settings, Progress(enabled=False))
 
 
 def test_it_takes_epochs_and_rates_of_the_run_but_not_its_method(task):
@@ -47,6 +50,23 @@ def test_it_is_left_out_where_the_ladder_knows_everything(task):
     rung, found, after = fit_residual(replace(task, scores=sure))
     assert not rung.kept and found is None and rung.weight == 0 and rung.gain == 0
     np.testing.assert_array_equal(after, sure)
+
+
+def test_patience_stops_the_first_network_and_sets_the_epochs_of_the_others(task, monkeypatch):
+    settings = replace(task.settings, epochs=60, lr=0.3, patience=1, schedule="constant")
+    epochs = []
+    train = Task.train
+
+    def watched(self, mask):
+        trained = train(self, mask)
+        epochs.append((self.settings.epochs, self.settings.patience, trained.epochs))
+        return trained
+
+    monkeypatch.setattr(Task, "train", watched)
+    monkeypatch.setattr(residual, "_weights", lambda judge, before, scores: np.full(4, 0.5))
+    fit_residual(replace(task, settings=settings))
+    assert epochs[0][:2] == (60, 1) and epochs[0][2] < 60
+    assert all(each == (epochs[0][2], None, epochs[0][2]) for each in epochs[1:])
 
 
 def test_a_held_out_entry_never_reaches_the_network_that_judges_it(task, monkeypatch):

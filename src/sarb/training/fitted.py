@@ -98,9 +98,6 @@ class Fitting:
             self.talk.say(
                 f"not used by method {settings.method}: {', '.join(ignored)} (found by the fit, or frozen)"
             )
-        self.talk.say(
-            f"method {settings.method} has no epochs: epochs, lr, schedule and patience are not used"
-        )
 
     def _network(self, options: dict[str, Any]) -> Probe:
         """A network of the sizes in ``options``."""
@@ -156,7 +153,12 @@ class Fitting:
             self.talk.say(
                 f"residual: not tried with {images:,} training images (method.residual_images={least})"
             )
-        return images >= least
+            return False
+        self.talk.say(
+            f"residual: training ssgrl with {self.method.residual} on what the ladder leaves over; epochs, lr, "
+            "schedule and patience apply to this rung only"
+        )
+        return True
 
     def _residual(
         self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64]
@@ -169,6 +171,7 @@ class Fitting:
             labels=labels,
             scores=ladder.out_of_fold,
             parts=Parts.of(labels, self.method.folds, self.settings.seed),
+            backbone=self.model.network.backbone,
             settings=residual_settings(self.settings, self.method.residual),
             talk=self.talk,
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 from sarb.auto.judge import Judge
 from sarb.auto.ladder import SHARED, Rung
 from sarb.auto.parts import Floats, Mask, Parts
+from sarb.auto.solver import log_loss
 from sarb.batches.sources import Split
 from sarb.data.dataset import Dataset
 from sarb.labels import UNKNOWN, LabelMatrix
 from sarb.model import Model
+from sarb.networks.backbones.base import Backbone
 from sarb.networks.base import Network
 from sarb.networks.on_top import OnTop
 from sarb.progress import Progress
@@ -66,6 +68,7 @@ class Task:
         labels: (n, C).
         scores: (n, C) out-of-fold logits of the ladder.
         parts: of the known entries.
+        backbone: whose maps the ladder was fitted to.
         settings: of the residual.
         talk: reports progress.
     """
@@ -76,53 +79,73 @@ class Task:
     labels: LabelMatrix
     scores: Floats
     parts: Parts
+    backbone: Backbone
     settings: Settings
     talk: Progress
 
     def train(self, seen: Mask) -> Trained:
-        """Train one network on the known entries in ``seen`` (n, C)."""
+        """Train one network on the known entries in ``seen`` (n, C); with patience, the others say when to stop."""
         images = Split.of(self.whole, self.valid, self.settings.seed)
         values = np.zeros(self.whole.labels.values.shape, np.int8)
         values[images.rows[self.rows]] = np.where(seen, self.labels.values, UNKNOWN)
         labels = LabelMatrix(values, self.whole.categories, self.whole.labels.paths)
         offsets = np.zeros((len(images.train), len(labels.categories)), np.float32)
         offsets[self.rows] = self.scores
-        training = ResidualTraining(
-            replace(self.whole, labels=labels), self.settings, self.valid, offsets, self.talk
-        )
+        held = np.zeros(offsets.shape, np.int8)
+        held[self.rows] = np.where(seen, UNKNOWN, self.labels.values)
+        training = ResidualTraining(replace(self.whole, labels=labels), self, Held(offsets, held))
         training.run(None, lambda log: None)
-        return Trained(training.inner, training.settings.network_options, training.scores()[self.rows])
+        best = training.state.best_epoch
+        return Trained(
+            training.inner,
+            training.settings.network_options,
+            training.scores()[self.rows],
+            training.state.epoch if best < 0 else best + 1,
+        )
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A network, its options and its logits (n, C) of the training images."""
+    """A network, its options, its logits (n, C) of the training images and the epochs that were best for it."""
 
     network: Network
     options: dict[str, Any]
     scores: Floats
+    epochs: int
+
+
+class Held(NamedTuple):
+    """Offsets (N, C) of the training images and the labels (N, C) that are held out, in {-1, 0, +1}."""
+
+    offsets: NDArray[np.float32]
+    labels: NDArray[np.int8]
 
 
 class ResidualTraining(Training):
     """The usual loop with a network on top of a fitted model."""
 
-    def __init__(
-        self,
-        train: Dataset,
-        settings: Settings,
-        valid: float | Dataset | None,
-        offsets: NDArray[np.float32],
-        talk: Progress,
-    ) -> None:
-        self.offsets = torch.from_numpy(offsets)
-        super().__init__(train, settings, valid, None, talk)
+    def __init__(self, train: Dataset, task: Task, held: Held) -> None:
+        self.offsets = torch.from_numpy(held.offsets)
+        self.held = held
+        self.backbone = task.backbone
+        super().__init__(train, task.settings, task.valid, None, task.talk)
 
     def _new_model(self) -> Model:
         model = super()._new_model()
+        model.network.backbone.load_state_dict(self.backbone.state_dict())
         return Model(OnTop(model.network, self.offsets), model.categories, model.config)
 
     def _validate(self, folder: RunFolder | None) -> dict[str, Any]:
-        return {}  # validation images have no out-of-fold logits
+        """With patience: the loss of the known entries that are held out, instead of validation images."""
+        if self.settings.patience is None or not self.held.labels.any():
+            return {}
+        known = self.held.labels != UNKNOWN
+        logits = self.held.offsets[known] + self.scores()[known]
+        loss = float(log_loss(logits, (self.held.labels[known] > 0).astype(np.float64)).mean())
+        if -loss > self.state.best:
+            self.state.best = -loss
+            self.state.best_epoch = self.state.epoch
+        return {"held_out_loss": loss}
 
     @property
     def inner(self) -> Network:
@@ -133,7 +156,7 @@ class ResidualTraining(Training):
 
     def scores(self) -> Floats:
         """Residual logits (N, C) of the training images."""
-        result = np.zeros(self.offsets.shape)
+        result = np.zeros(self.held.offsets.shape)
         inner = self.inner.eval()
         with torch.inference_mode():
             for batch in self._plain_batches():
@@ -143,11 +166,11 @@ class ResidualTraining(Training):
 
 
 def residual_settings(settings: Settings, method: str) -> Settings:
-    """Settings of the residual: those of the run, with the network, method and rates of the recipe ``small``."""
+    """Settings of the residual: those of the run, with the network, method and rates of the recipe ``auto``."""
     shared = {
         field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in OWN
     }
-    return resolve("small", method=method, network="ssgrl", **shared)
+    return resolve("auto", method=method, network="ssgrl", **shared)
 
 
 def fit_residual(task: Task) -> tuple[Rung, Residual | None, Floats]:
@@ -158,7 +181,12 @@ def fit_residual(task: Task) -> tuple[Rung, Residual | None, Floats]:
     group = -(-parts.numbers * (GROUPS - 1) // max(parts.count - 1, 1))  # part 0 alone, then equal shares
     scores = np.zeros(task.scores.shape)
     for number in np.unique(group):
-        scores = np.where(group == number, task.train(parts.known & (group != number)).scores, scores)
+        trained = task.train(parts.known & (group != number))
+        scores = np.where(group == number, trained.scores, scores)
+        if task.settings.patience is not None:  # the first network finds the number of epochs for all
+            task = replace(
+                task, settings=replace(task.settings, epochs=trained.epochs, min_steps=0, patience=None)
+            )
         weights = _weights(_only(judge, group <= number), task.scores, scores)
         if not weights[-1]:
             break

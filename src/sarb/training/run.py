@@ -140,12 +140,12 @@ def start_run(
     track: str | Sequence[str] | Trackers | None = None,
 ) -> Run:
     """Train with settings that are resolved already; arguments as in :func:`fit`."""
-    if settings.patience is not None and not valid:
+    kind = Fitting if find("method", METHODS, settings.method).fitted else Training
+    if settings.patience is not None and not valid and kind is Training:
         raise ConfigError(["patience needs a validation split: add valid=0.1 (--valid 0.1)"])
     folder = None if out is None else RunFolder(out)
     trackers = Trackers.of(track, None if folder is None else folder.path)
     _check_start(train, folder, resume)  # before the first long computation
-    kind = Fitting if find("method", METHODS, settings.method).fitted else Training
     training = kind(train, settings, valid, init, Progress.of(progress))
     config = _config(training, record or {})
     if folder is not None:
