@@ -18,7 +18,6 @@ from sarb.auto.names import tie
 from sarb.batches.sources import Split
 from sarb.data.dataset import Data, Dataset
 from sarb.labels import LabelMatrix
-from sarb.methods.auto import Auto
 from sarb.progress import Progress
 from sarb.settings import resolve
 from sarb.training.fitted import Fitting, Pooled
@@ -87,7 +86,7 @@ class Source:
         return Fitting(photos, settings, None, None, Progress.of(True))
 
     def _pool(self, fitting: Fitting) -> Pooled:
-        pooled = fitting._pool(self.fitting.model.network.backbone)
+        pooled = fitting.pool(self.fitting.model.network.backbone)
         if pooled.failures:
             raise SystemExit(f"an image cannot be read: {pooled.failures[0][1]}")
         return pooled
@@ -148,14 +147,32 @@ class Fitted(NamedTuple):
     note: str = ""
 
 
-def fit_auto(source: Source, cell: Cell, mask: int, claims: str, permutation: int | None = None) -> Fitted:
-    """The default, on features that are computed once for all cells; a permutation mixes the names up."""
+def fit_auto(
+    source: Source,
+    cell: Cell,
+    mask: int,
+    claims: str,
+    permutation: int | None = None,
+    residual: str | None = None,
+) -> Fitted:
+    """The default, on features that are computed once for all cells.
+
+    A permutation mixes the names up; ``residual`` is the method of the last rung, tried however few the photos
+    are; None leaves it to the default.
+    """
     problem = source.problem(cell, mask)
+    photos = problem.photos
+    if permutation is not None:
+        photos = replace(photos, labels=_renamed(photos.labels, permutation))
+    options = {"claims": claims, **({} if residual is None else {"residual": residual, "residual_images": 1})}
+    settings = resolve(None, method="auto", method_options=options, **source.how.settings)
+    fitting = Fitting(photos, settings, problem.valid, None, Progress(enabled=False))
     train = _rows(source.train, problem.rows)
-    labels = problem.labels if permutation is None else _renamed(problem.labels, permutation)
-    options = {**source.fitting.settings.method_options, "claims": claims}
-    method = Auto(source.fitting.model.network, **options)
-    return _scored(source, method.fit(train.vectors, labels, train.concepts, source.how.seed))
+    ladder, found = fitting.fit(replace(train, rows=np.arange(len(problem.rows))))
+    scored = _scored(source, ladder)
+    if found is None:
+        return scored
+    return Fitted(source.predict(fitting.filled(ladder, found), cell), f"{scored.note} {found.weight:g}")
 
 
 def fit_rungs(

@@ -124,16 +124,12 @@ class Fitting:
         if self.finished:
             return
         started = time.perf_counter()
-        backbone = self.model.network.backbone
-        pooled = self._pool(backbone)
+        pooled = self.pool(self.model.network.backbone)
         self.skipped.add("train", pooled.failures)
         seconds = time.perf_counter() - started
         labels = self.split.train.labels.take(pooled.rows)
-        ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
-        residual = None
-        if self._tries_residual(len(labels)):
-            ladder, residual = self._residual(ladder, labels, pooled.rows)
-        self.model = self._filled(ladder, residual, backbone)
+        ladder, residual = self.fit(pooled)
+        self.model = self.filled(ladder, residual)
         self.state.log = [{"rung": "features", "kept": True, "seconds": round(seconds, 2)}, *ladder.rows]
         for row in ladder.rows:
             self.talk.say(_told(row))
@@ -143,6 +139,14 @@ class Fitting:
             folder.write_out_of_fold(Scores(ladder.out_of_fold, labels.categories, labels.paths))
             told(self.state.log)
             self.model.save(folder.model.path, model_card(self.model, self.settings.as_dict(), labels))
+
+    def fit(self, pooled: Pooled) -> tuple[Ladder, Residual | None]:
+        """Fit all rungs to the features of the training images; a residual only if it is kept."""
+        labels = self.split.train.labels.take(pooled.rows)
+        ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
+        if self._tries_residual(len(labels)):
+            return self._residual(ladder, labels, pooled.rows)
+        return ladder, None
 
     def _tries_residual(self, images: int) -> bool:
         """Whether the residual is wanted, and there are enough images for it."""
@@ -178,8 +182,9 @@ class Fitting:
         rung, residual, out_of_fold = fit_residual(task)
         return replace(ladder, rungs=(*ladder.rungs, rung), out_of_fold=out_of_fold), residual
 
-    def _filled(self, ladder: Ladder, residual: Residual | None, backbone: Backbone) -> Model:
+    def filled(self, ladder: Ladder, residual: Residual | None) -> Model:
         """The network of the right size, with the ladder in it."""
+        backbone = self.model.network.backbone
         concepts = backbone.concepts()
         sizes = Probe.sizes(ladder, 0 if concepts is None else len(concepts.names))
         if residual is not None:
@@ -195,7 +200,7 @@ class Fitting:
         config = {**self.settings.network_config(), "network_options": sizes}
         return Model(network.eval().to(self.device), self.split.train.categories, config)
 
-    def _pool(self, backbone: Backbone) -> Pooled:
+    def pool(self, backbone: Backbone) -> Pooled:
         """Average the maps of the training images, and ask the backbone's own classifier about them."""
         classifier = backbone.concepts()
         vectors: list[NDArray[np.float32]] = []
