@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.source import Cell, Fitted, Source
+from sarb.files import write_csv
 from sarb.metrics import evaluate
 
 COLUMNS = (
@@ -67,8 +69,10 @@ class Results:
         texts = {column: str(row[column]) for column in COLUMNS}
         key = Key.read(texts)
         np.save(self.folder / key.file_name, scores)
-        self.rows = [*(old for old in self.rows if Key.read(old) != key), texts]
-        write_csv(self.file, COLUMNS, self.rows)
+        with (self.folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another process may add the fits of other masks or sizes
+            self.rows = [*(old for old in read_csv(self.file) if Key.read(old) != key), texts]
+            write_csv(self.file, COLUMNS, self.rows, line_end="\n")
 
     def scores(self, key: Key) -> NDArray[np.floating]:
         """Logits (photos, categories) of a finished fit."""
@@ -84,21 +88,13 @@ def read_csv(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(opened))
 
 
-def write_csv(file: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Replace a CSV."""
-    with file.open("w", newline="", encoding="utf-8") as opened:
-        writer = csv.DictWriter(opened, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def write_table(
     file: Path, columns: Sequence[str], key: Sequence[str], rows: Sequence[Mapping[str, str]]
 ) -> None:
     """Replace the rows of a CSV that have the same key; those of other runs stay."""
     new = {tuple(row[name] for name in key) for row in rows}
     old = [row for row in read_csv(file) if tuple(row[name] for name in key) not in new]
-    write_csv(file, columns, [*old, *rows])
+    write_csv(file, columns, [*old, *rows], line_end="\n")
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -21,9 +21,10 @@ from pathlib import Path
 from statistics import median
 
 import sarb
-from benchmarks.fits import commit, read_csv, write_csv
+from benchmarks.fits import commit, read_csv
 from benchmarks.source import load, located
 from sarb.data.dataset import Dataset
+from sarb.files import write_csv
 
 COLUMNS = ("step", "mask", "seconds", "photos", "categories", "known", "load", "commit", "command")
 #: seconds that acceptance 4 of issue 13 allows
@@ -98,7 +99,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the CSV, print the medians."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     masks = [int(mask) for mask in options.masks.split(",")]
     train = load(options.data, options.option).train
     about = {
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for mask, each in found.items()
         for step, seconds in each.items()
     ]
-    write_csv(options.out, COLUMNS, rows)
+    write_csv(options.out, COLUMNS, rows, line_end="\n")
     print(summary(found))
     return 0
 
