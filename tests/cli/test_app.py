@@ -379,7 +379,7 @@ def test_ctrl_c_exits_with_130_and_says_what_is_saved(
 
     monkeypatch.setattr(sarb.workflows.listing, "listing", interrupted)
     assert run(monkeypatch, "list", "rows") == 130
-    assert "interrupted; the last finished epoch is saved" in capsys.readouterr().err
+    assert "interrupted; finished epochs and cached features are saved" in capsys.readouterr().err
 
 
 def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Path) -> None:

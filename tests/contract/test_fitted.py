@@ -1,5 +1,8 @@
 """The contract of a method that is fitted, not stepped: auto on the probe."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from sarb.inference.onnx import OnnxModel
 from sarb.runs.folder import RunFolder
 from sarb.workflows.calibration import calibrate_session
 from sarb.workflows.training import train_session
+from tests.waiting import PATIENCE
 
 OPTIONS: dict[str, Any] = {
     "network": "probe",
@@ -182,6 +186,32 @@ def test_what_does_not_apply_is_said(squares_data: Data) -> None:
         fit(squares_data.train, method_options={"folds": 1})
     with pytest.raises(ConfigError, match="claims"):
         fit(squares_data.train, method_options={"claims": "nmaes"})
+
+
+@pytest.mark.slow
+def test_of_two_processes_one_writes(squares: Path, tmp_path: Path) -> None:
+    words = [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc_per_node",
+        "2",
+        "-m",
+        "sarb.cli",
+        "train",
+    ]
+    words += ["--data", str(squares / "labels.csv"), "-o", "encoding=binary", "--out", str(tmp_path / "run")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SARB_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, *words, "--backbone", "tiny", "--image-size", "64", "--known", "0.5"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=2 * PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("report:") == 1 and (tmp_path / "run" / "report.html").is_file()
 
 
 def test_the_rungs_can_be_tracked(squares_data: Data, tmp_path: Path) -> None:

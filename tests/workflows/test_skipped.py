@@ -312,6 +312,27 @@ def test_a_fit_without_epochs_exits_with_3(
     assert len(LabelMatrix.load(out / "labels.npz")) == len(sarb.scores.Scores.load(out / "oof.npz")) == 199
 
 
+@PATHS
+@pytest.mark.parametrize("words", [TRAIN, AUTO], ids=["steps", "auto"])
+def test_a_validation_image_is_listed_once(
+    source: Path, tmp_path: Path, words: list[str], cache: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sarb.workflows.training.write_report", lambda folder: folder)
+    train = sarb.load(source, encoding="binary").train
+    held = Split.of(train, 0.1, 0).held
+    cut(train.paths[held[4]])
+    trained = next(row for row in range(COUNT) if row not in held)
+    cut(train.paths[trained])
+    out = tmp_path / "run"
+    way = "--cache" if cache else "--no-cache"
+    assert run(monkeypatch, "train", "--data", source, "--out", out, "--valid", "0.1", "-q", way, *words) == 3
+    assert sorted((row["split"], row["file_name"]) for row in table(out)) == [
+        ("train", train.labels.paths[trained]),
+        ("valid", train.labels.paths[held[4]]),
+    ]
+    assert (out / "thresholds.json").is_file()
+
+
 @pytest.mark.parametrize("words", [TRAIN, AUTO], ids=["steps", "auto"])
 def test_too_many_exit_with_2(
     source: Path,

@@ -66,7 +66,8 @@ class Fitting:
         talk: Progress,
     ) -> None:
         self.state = State()
-        self.writes = bool(PartialState().is_main_process)
+        on_cpu = settings.device == "cpu" or not torch.accelerator.is_available()
+        self.writes = bool(PartialState(cpu=on_cpu).is_main_process)
         self.talk = talk if self.writes else Progress(enabled=False)
         self.finished = False
         self.valid = valid
@@ -77,7 +78,7 @@ class Fitting:
         self.split = Split.of(train, valid, settings.seed)
         self.skipped = Skipped(self.split, talk)
         self.device = torch.device("cpu")
-        if settings.device != "cpu" and torch.accelerator.is_available():
+        if not on_cpu:
             self.device = torch.device(str(torch.accelerator.current_accelerator()))
         self.cached = settings.cache is not False
         torch.manual_seed(settings.seed)  # for a backbone without pretrained weights
