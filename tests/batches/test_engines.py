@@ -1,6 +1,9 @@
 """Engines: equal to PyTorch within the tolerance, chosen by measurement, and never the end of a run."""
 
+import gc
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -8,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from sarb.batches import engines
+from sarb.batches import engines, openvino_engine
 from sarb.batches.engines import BUILDERS, NAMES, choose_engine
 from sarb.batches.features import View, cached_features
 from sarb.data.images import EvalTransform
@@ -191,6 +194,34 @@ def test_a_trunk_that_cannot_be_exported_runs_in_pytorch(monkeypatch, always, ti
     engine, lines = chosen(tiny)
     assert engine.name == "PyTorch" and lines[1:] == ["features by PyTorch"]
     assert lines[0].startswith("the backbone cannot be exported for a faster engine: TypeError")
+
+
+def test_openvino_that_ends_the_process_ends_only_a_trial(monkeypatch, tiny):
+    monkeypatch.setenv("SARB_ENGINE", "openvino")
+    monkeypatch.setattr(openvino_engine, "TRIAL", "import os, signal; os.kill(os.getpid(), signal.SIGFPE)")
+    engine, lines = chosen(tiny)
+    assert engine.name == "PyTorch"
+    assert lines == ["OpenVINO is not used: it ended a trial process by signal 8", "features by PyTorch"]
+    engines._chosen.clear()
+    monkeypatch.setattr(openvino_engine, "TRIAL", "raise ValueError('bad model')")
+    assert chosen(tiny)[1][0] == "OpenVINO is not used: a trial process failed: ValueError: bad model"
+
+
+def test_a_signal_after_many_models_does_no_harm(monkeypatch, tiny):
+    """Each core of OpenVINO replaces the signal stack; the one that Python uses must stay in place."""
+    monkeypatch.setenv("SARB_ENGINE", "openvino")
+    for size in (32, 48, 64):
+        chosen(tiny, batch=noise(2, size))
+    seen = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+    try:
+        for _ in range(3):
+            engines._chosen.clear()
+            gc.collect()
+            os.kill(os.getpid(), signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert seen
 
 
 # the cache

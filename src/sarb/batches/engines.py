@@ -2,8 +2,8 @@
 
 The trunk is exported once, each installed engine is compared with PyTorch on a batch of real images, and the
 fastest one is used. An engine must equal PyTorch within ``CLOSE`` (1e-4) of the largest activation, as folded
-batch norms must. The cache rounds to fp16, whose steps are 1e-3 of a value, so the engine changes less than
-the rounding does and is no part of the cache key. An engine that cannot be used never stops a run.
+batch norms must. The cache rounds to fp16, which changes that activation by up to 5e-4 of it, so the engine is
+no part of the cache key. An engine that cannot be used never stops a run.
 
 ``SARB_ENGINE`` names the engine: ``torch``, ``onnxruntime``, ``openvino``, or ``auto`` (the default), which
 measures if PyTorch alone would take more than ``LEAST_SECONDS``.
@@ -13,21 +13,17 @@ from __future__ import annotations
 
 import io
 import os
-import sys
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sarb.errors import ConfigError, unknown_name
+from sarb.batches.openvino_engine import openvino_engine
+from sarb.errors import ConfigError, SarbError, unknown_name
 from sarb.networks.backbones.base import Backbone
 from sarb.networks.backbones.fold import CLOSE
 
@@ -37,7 +33,9 @@ VARIABLE = "SARB_ENGINE"
 #: fewer images are not worth exporting the trunk
 LEAST_IMAGES = 256
 #: PyTorch must need at least this long; export and measurement take about three seconds
-LEAST_SECONDS = 8.0
+LEAST_SECONDS = 10.0
+#: images of the batch on which an engine is compared with PyTorch
+COMPARED = 4
 #: timed runs per engine, in turn; the best one counts
 ROUNDS = 2
 
@@ -105,8 +103,8 @@ def choose_engine(
 
 
 def _estimate(engine: Engine, batch: Tensor, images: int) -> float:
-    """Seconds for all images, from the second run of a batch."""
-    engine.run(batch)
+    """Seconds for all images, from one batch after a small one."""
+    engine.run(batch[:COMPARED])
     return _seconds(engine, batch) * images / len(batch)
 
 
@@ -119,7 +117,7 @@ def _fastest(
         which = "faster" if wanted == "auto" else f"{NAMES[wanted]} is not installed:"
         say(f"features by PyTorch ({which} with pip install 'sarb[fast]')")
         return None
-    engines = _agreeing(installed, backbone, plain.run(batch), batch, say)
+    engines = _agreeing(installed, backbone, batch[:COMPARED], say)
     if not engines:
         say("features by PyTorch")
         return None
@@ -154,15 +152,16 @@ def _seconds(engine: Engine, batch: Tensor) -> float:
 
 
 def _agreeing(
-    names: list[str], backbone: Backbone, expected: Tensor, batch: Tensor, say: Callable[[str], None]
+    names: list[str], backbone: Backbone, batch: Tensor, say: Callable[[str], None]
 ) -> list[Engine]:
-    """Build engines; keep those that equal PyTorch on the batch and on a smaller one, as the last may be."""
+    """Build engines; keep those that equal PyTorch on a batch and on one image, as the last batch may be."""
     try:
         content = _exported(backbone, batch.shape[-1])
     except Exception as error:  # an exporter may raise anything; PyTorch can still do the work
         say(f"the backbone cannot be exported for a faster engine: {_reason(error)}")
         return []
     engines = list[Engine]()
+    expected = backbone.frozen(batch)
     largest = float(expected.abs().max())
     for name in names:
         try:
@@ -182,7 +181,8 @@ def _agreeing(
 
 
 def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    name = "" if isinstance(error, SarbError) else f"{type(error).__name__}: "
+    return name + " ".join(str(error).split())[:200]
 
 
 class _Frozen(nn.Module):
@@ -200,10 +200,9 @@ def _exported(backbone: Backbone, size: int) -> bytes:
     """The frozen stages as ONNX, for images of this size and any number of them."""
     file = io.BytesIO()
     with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # that sizes become constants, and that this exporter is the older one
-        # The newer exporter takes five times as long, as long as several hundred images.
+        # It warns that sizes become constants, as they should, and that a newer exporter exists. That one takes
+        # five times as long, which is as long as several hundred images.
+        warnings.simplefilter("ignore")
         torch.onnx.export(
             _Frozen(backbone).eval(),
             (torch.zeros(2, 3, size, size),),
@@ -228,51 +227,6 @@ def _onnxruntime(content: bytes, threads: int) -> Run:
     return lambda images: torch.from_numpy(session.run(None, {"images": images.numpy()})[0])
 
 
-@contextmanager
-def _no_telemetry() -> Iterator[None]:
-    """Import openvino as if its telemetry package were missing: else the import alone reports to its makers."""
-    package = "openvino_telemetry"
-    before = sys.modules.get(package)
-    sys.modules[package] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        if before is None:
-            del sys.modules[package]
-        else:
-            sys.modules[package] = before
-
-
-@cache
-def _core() -> Any:
-    """OpenVINO's core, one for the whole process.
-
-    Each core sets a signal stack and puts the previous one back when it goes. With several of them that one
-    may be gone already, and the next signal (Ctrl-C, the end of a worker) would end the process.
-    """
-    with _no_telemetry():
-        import openvino
-    return openvino.Core()
-
-
-def _openvino(content: bytes, threads: int) -> Run:
-    core = _core()
-    settings = {
-        "PERFORMANCE_HINT": "LATENCY",  # all threads work on one batch
-        "INFERENCE_NUM_THREADS": threads,
-        "INFERENCE_PRECISION_HINT": "f32",  # it would take bf16 on processors that have it
-    }
-    request = core.compile_model(core.read_model(content), "CPU", settings).create_infer_request()
-    lock = threading.Lock()  # a request has one input and one output
-
-    def run(images: Tensor) -> Tensor:
-        with lock:
-            found = request.infer({0: images.numpy()}, share_inputs=True, share_outputs=True)[0]
-            return torch.from_numpy(np.array(found))
-
-    return run
-
-
 NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 #: package -> what builds its engine from an ONNX model and a number of threads
-BUILDERS: dict[str, Callable[[bytes, int], Run]] = {"onnxruntime": _onnxruntime, "openvino": _openvino}
+BUILDERS: dict[str, Callable[[bytes, int], Run]] = {"onnxruntime": _onnxruntime, "openvino": openvino_engine}
