@@ -103,7 +103,7 @@ def test_the_default_is_auto_and_a_method_alone_is_the_papers_network():
 def test_what_auto_takes_from_small():
     """A part that is trained in steps later has the settings of the tuned recipe."""
     auto, small = read_recipe("auto"), read_recipe("small")
-    own = {"method", "network", "image_size"}
+    own = {"method", "network", "image_size", "epochs", "min_steps"}
     plain = {key: value for key, value in small["train"].items() if not isinstance(value, dict)}
     assert {key: value for key, value in auto["train"].items() if key not in own} == {
         key: value for key, value in plain.items() if key not in own

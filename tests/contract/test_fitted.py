@@ -225,7 +225,10 @@ def test_options_of_stepwise_training_are_said_to_be_unused(
 ) -> None:
     fit(squares_data.train, progress=True, network_options={"width": 8}, backbone_options={"train_stages": 1})
     said = capsys.readouterr().err
-    assert "network.width, backbone.train_stages" in said and "residual: not tried with 36 training images" in said
+    assert (
+        "network.width, backbone.train_stages" in said
+        and "residual: not tried with 36 training images" in said
+    )
 
 
 def test_a_bank_without_votes_is_not_kept() -> None:
