@@ -8,6 +8,7 @@ from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix, Targets
 from sarb.methods.sarb import SARB
 from sarb.networks.backbones.base import create_backbone
+from sarb.networks.branches import Branch, classify_branches
 from sarb.networks.on_top import OnTop
 from sarb.networks.pooled import Pooled
 from sarb.networks.ssgrl import SSGRL
@@ -55,6 +56,19 @@ def test_a_blend_blends_the_offsets_too(network):
     inner = network.inner.classify(blended[..., :-1])
     torch.testing.assert_close(logits[0, 2] - inner[0, 2], mixed, rtol=1e-4, atol=1e-4)
     assert targets.value[0, 2] == 0.75
+
+
+def test_the_shortcut_for_branches_gives_the_same_logits(network):
+    torch.nn.init.normal_(network.inner.classifier.category.weight)
+    network.at(torch.arange(IMAGES))
+    reps = network.represent(_maps(network))
+    blended = reps.clone()
+    blended[2, 1] = 0.5 * reps[2, 1] + 0.5 * reps[4, 1]
+    changed = torch.zeros(IMAGES, CATEGORIES, dtype=torch.bool)
+    changed[2, 1] = True
+    plain, branch = classify_branches(network, reps, [Branch(blended, changed)])
+    torch.testing.assert_close(plain, network.classify(reps), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(branch, network.classify(blended), rtol=1e-4, atol=1e-4)
 
 
 def test_every_known_entry_but_no_unknown_one_moves_the_residual(network):

@@ -66,7 +66,7 @@ class OnTop(Network):
 
     def classify(self, features: Tensor) -> Tensor:
         """(B, C, D + 1) -> offset + residual (B, C)."""
-        return self.inner.classify(features[..., :-1]) + features[..., -1] / SMALL
+        return self.inner.classify(inner_part(features)) + offset_part(features)
 
     def attention(self, maps: Tensor) -> Tensor:
         """As the inner network."""
@@ -75,3 +75,13 @@ class OnTop(Network):
     def repeats(self) -> bool:
         """As the inner network."""
         return self.inner.repeats()
+
+
+def inner_part(features: Tensor) -> Tensor:
+    """(B, C, D + 1) -> the channels of the inner network (B, C, D)."""
+    return features[..., :-1]
+
+
+def offset_part(features: Tensor) -> Tensor:
+    """(B, C, D + 1) -> the logits of the fitted model (B, C)."""
+    return features[..., -1] / SMALL
