@@ -22,6 +22,7 @@ HEAVY = [
     "onnx",
     "onnxruntime",
     "onnxscript",
+    "openvino",
     "PIL",
     "pyarrow",
     "rich",

@@ -152,6 +152,8 @@ BACKBONES = Registry(
     "backbone",
     {
         "efficientnet_lite0": "sarb.networks.backbones.efficientnet:EfficientNetLite0",
+        "efficientnet_lite1": "sarb.networks.backbones.efficientnet:EfficientNetLite1",
+        "efficientnet_lite2": "sarb.networks.backbones.efficientnet:EfficientNetLite2",
         "resnet18": "sarb.networks.backbones.resnet:resnet18",
         "resnet34": "sarb.networks.backbones.resnet:resnet34",
         "resnet50": "sarb.networks.backbones.resnet:resnet50",

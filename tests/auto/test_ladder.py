@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sarb.auto.evidence import ConceptScores
-from sarb.auto.ladder import fit_ladder
+from sarb.auto.ladder import RUNGS, fit_ladder
 from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix
 from sarb.metrics import average_precision
@@ -14,9 +14,9 @@ from tests.auto.made import made
 @pytest.mark.parametrize(
     ("claims", "rungs"),
     [
-        ("strict", ["ten lines", "probe", "student", "neighbours", "final"]),
-        ("no-names", ["ten lines", "probe", "bayes", "student", "neighbours", "final"]),
-        ("names", ["ten lines", "probe", "names", "bayes", "student", "neighbours", "final"]),
+        ("strict", ["probe", "student", "neighbours"]),
+        ("no-names", ["probe", "bayes", "student", "neighbours"]),
+        ("names", ["probe", "names", "bayes", "student", "neighbours"]),
     ],
 )
 def test_claims_decide_which_rungs_are_tried(claims, rungs):
@@ -28,38 +28,9 @@ def test_claims_decide_which_rungs_are_tried(claims, rungs):
     hidden = np.where(labels.values == 0, full, 0)
     rate = (full > 0).mean()
     assert np.nanmean(average_precision(ladder.out_of_fold, hidden)) > rate + 0.2
-    for rung in ladder.rungs[1:-1]:
+    for rung in ladder.rungs:
         assert rung.kept == (rung.name == "probe" or rung.gain > 0)
         assert rung.low <= rung.gain <= rung.high
-
-
-def test_baseline_and_final_model_frame_the_steps():
-    pooled, labels, _, concepts, ties = made()
-    ladder = fit_ladder(pooled, labels, concepts, ties, width=16)
-    first = ladder.rungs[0]
-    last = ladder.rungs[-1]
-    assert (first.name, first.kept, last.name, last.kept) == ("ten lines", False, "final", True)
-    assert not {"ten lines", "final"} & set(ladder.kept) and ladder.kept[0] == "probe"
-    known = 100 * np.nanmean(average_precision(ladder.out_of_fold, labels.values))
-    assert last.mean_ap == pytest.approx(known)
-    assert last.gain == pytest.approx(first.loss - last.loss)
-    row = ladder.rows[-1]
-    assert row["ahead"] == pytest.approx(last.mean_ap - first.mean_ap, abs=1e-5)
-    assert row["ahead_low"] < row["ahead"] < row["ahead_high"]
-    assert row["mean_ap_low"] < row["mean_ap"] < row["mean_ap_high"]
-    assert np.isnan(ladder.rows[0]["ahead"]) and [set(each) for each in ladder.rows] == [set(row)] * len(
-        ladder.rows
-    )
-
-
-def test_without_a_baseline_the_rest_is_the_same(monkeypatch):
-    pooled, labels, _, concepts, ties = made()
-    ladder = fit_ladder(pooled, labels, concepts, ties, width=16)
-    monkeypatch.setattr("sarb.auto.tenlines.MOST_ENTRIES", 1)
-    without = fit_ladder(pooled, labels, concepts, ties, width=16)
-    assert [rung.name for rung in without.rungs] == [rung.name for rung in ladder.rungs[1:]]
-    np.testing.assert_array_equal(without.out_of_fold, ladder.out_of_fold)
-    assert np.isnan(without.rungs[-1].gain) and np.isnan(without.rows[-1]["ahead"])
 
 
 def test_the_same_data_give_the_same_ladder():
@@ -111,13 +82,13 @@ def test_nothing_known_at_all():
 def test_there_is_no_student_where_everything_is_known():
     pooled, labels, _, _, _ = made(known=1.0)
     ladder = fit_ladder(pooled, labels, None, None, width=8)
-    assert [row["rung"] for row in ladder.rows] == ["ten lines", "probe", "neighbours", "final"]
+    assert [row["rung"] for row in ladder.rows] == ["probe", "neighbours"]
 
 
 def test_no_concepts_leaves_the_strict_rungs():
     pooled, labels, _, _, _ = made()
     ladder = fit_ladder(pooled, labels, None, None, width=8)
-    assert [row["rung"] for row in ladder.rows] == ["ten lines", "probe", "student", "neighbours", "final"]
+    assert [row["rung"] for row in ladder.rows] == ["probe", "student", "neighbours"]
 
 
 def test_a_wrong_claim_lists_the_right_ones():
@@ -125,3 +96,36 @@ def test_a_wrong_claim_lists_the_right_ones():
     with pytest.raises(ConfigError, match="no-names"):
         fit_ladder(pooled, labels, concepts, ties, claims="all")
     assert isinstance(concepts, ConceptScores)
+
+
+@pytest.mark.parametrize("rungs", [(), ("names",), ("bayes", "student"), ("neighbours",)])
+def test_only_the_rungs_that_are_named_are_tried(rungs):
+    pooled, labels, _, concepts, ties = made()
+    ladder = fit_ladder(pooled, labels, concepts, ties, width=16, rungs=rungs, force=True)
+    assert [row["rung"] for row in ladder.rows] == ["probe", *rungs]
+    assert all(rung.kept for rung in ladder.rungs)
+    assert (ladder.names is not None) == ("names" in rungs)
+    assert (ladder.bayes is not None) == ("bayes" in rungs)
+    assert "neighbours" in rungs or not len(ladder.bank)
+
+
+def test_naming_all_rungs_changes_nothing():
+    pooled, labels, _, concepts, ties = made()
+    plain = fit_ladder(pooled, labels, concepts, ties, width=16)
+    named = fit_ladder(pooled, labels, concepts, ties, width=16, rungs=RUNGS)
+    np.testing.assert_array_equal(named(pooled, concepts), plain(pooled, concepts))
+
+
+def test_a_forced_rung_is_used_though_it_does_not_help():
+    pooled, labels, _, _, _ = made(images=60)
+    noise = np.random.RandomState(1).rand(*pooled.shape).astype(np.float32)
+    chosen = fit_ladder(noise, labels, width=16)
+    forced = fit_ladder(noise, labels, width=16, force=True)
+    assert [rung.kept for rung in chosen.rungs] == [True, False, False]
+    assert [rung.kept for rung in forced.rungs] == [True, True, True]
+
+
+def test_a_wrong_rung_lists_the_right_ones():
+    pooled, labels, _, concepts, ties = made(images=6)
+    with pytest.raises(ConfigError, match="student"):
+        fit_ladder(pooled, labels, concepts, ties, rungs=["pupil"])

@@ -25,8 +25,8 @@ class Rung:
     """One step of the ladder, measured out of fold on the known entries.
 
     Args:
-        name: ``probe``, ``names``, ``bayes``, ``ridge`` (λ chosen again), ``student`` or ``neighbours``; before
-            them ``ten lines``, the baseline, and after them ``final``, the finished model.
+        name: ``probe``, ``names``, ``bayes``, ``ridge`` (λ chosen again), ``student``, ``neighbours`` or
+            ``residual …``; before them ``ten lines``, the baseline, and after them ``final``, the finished model.
         kept: whether the final model uses it; never for ``ten lines``, always for ``final``.
         mean_ap: mAP over known entries with it, in percent.
         loss: mean loss with it; 1 is knowing the rates only.

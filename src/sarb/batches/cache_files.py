@@ -1,9 +1,9 @@
 """Files of the feature cache: an fp16 array, and a record with its checksum and the unreadable images.
 
-``KEY.npy`` has the activations (N, c, h, w). ``KEY.json`` has the ``crc32`` of the whole file and
-``unreadable``, pairs of row and reason. A file is checked each time it is opened; a damaged one is not used.
-While it is being computed it is called ``.KEY.npy.partial`` and locked by one process; the finished file is
-moved into place.
+``KEY.npy`` has the activations (N, c, h, w). ``KEY.json`` has the ``crc32`` of the whole file,
+``unreadable``, pairs of row and reason, and the name of the ``engine`` that computed it. A file is checked
+each time it is opened; a damaged one is not used. While it is being computed it is called
+``.KEY.npy.partial`` and locked by one process; the finished file is moved into place.
 """
 
 from __future__ import annotations
@@ -81,12 +81,11 @@ def _checked(file: Path) -> dict[int, str]:
     return {int(row): str(reason) for row, reason in record["unreadable"]}
 
 
-def put_in_place(partial: Path, file: Path, unreadable: Mapping[int, str]) -> None:
+def put_in_place(partial: Path, file: Path, unreadable: Mapping[int, str], engine: str = "PyTorch") -> None:
     """Write the record of a finished file and give it its final name."""
     # The record first: after an interruption between the two, the old file does not match and is not used.
-    write_json(
-        file.with_suffix(".json"), {"crc32": checksum(partial), "unreadable": list(unreadable.items())}
-    )
+    record = {"crc32": checksum(partial), "unreadable": list(unreadable.items()), "engine": engine}
+    write_json(file.with_suffix(".json"), record)
     partial.replace(file)
 
 

