@@ -31,7 +31,9 @@ def framed(ladder: Ladder, pooled: NDArray[np.floating], parts: Parts) -> Ladder
     if baseline is not None:
         scores = baseline.scores
         first.append(Rung.of(BASELINE, False, judge, scores, over_rates(judge, scores), baseline.c, started))
-        gain = judge.gain(scores, ladder.out_of_fold)
+        # the scores of the ladder are tempered, and the judge tempers them again: the same for the baseline
+        slope, shift = judge.temper(scores)
+        gain = judge.gain(slope * scores + shift, ladder.out_of_fold)
     started = time.perf_counter()
     last = Rung.of(FINAL, True, judge, ladder.out_of_fold, gain, float("nan"), started)
     return replace(ladder, rungs=(*first, *ladder.rungs, last))
