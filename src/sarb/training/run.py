@@ -91,7 +91,7 @@ def fit(
         patience: stop after this many epochs without a better validation mAP.
         method_options: keyword arguments of the method, e.g. ``{"alpha": 0.5}``.
         network_options: of the network, e.g. ``{"csrl": "sam"}``.
-        backbone_options: ``train_stages``, ``weights``, ``frozen_norms``.
+        backbone_options: ``train_stages``, ``weights``, ``frozen_norms``, ``scales``.
         recipe: name or file of a recipe with the defaults; None takes the one for this machine.
         progress: report progress on stderr.
         record: facts about the data source to keep in ``config.json``.
