@@ -5,12 +5,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+import sarb
 from sarb.batches.features import cached_features
 from sarb.data.images import EvalTransform
 from sarb.errors import ConfigError
 from sarb.networks import create_backbone
 from sarb.networks.backbones.fold import folded
 from sarb.networks.backbones.scales import resize
+from sarb.settings import parse_assignment, resolve
 
 
 @pytest.fixture
@@ -107,3 +109,38 @@ def test_the_cache_has_both_scales_by_every_engine(monkeypatch, tmp_path, square
     with torch.no_grad():
         expected = backbone(inputs).numpy()
     assert stored == pytest.approx(expected, rel=2e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"method": "auto"}, {"network": "ssgrl", "method": "sarb", "epochs": 1}],
+    ids=["auto", "sarb"],
+)
+def test_a_model_trains_saves_loads_and_exports(tmp_path, squares_data, options):
+    scales = {"scales": [1.0, 0.5]}
+    model = sarb.fit(
+        squares_data.train.hide(0.5, 0),
+        backbone="tiny",
+        image_size=64,
+        cache=True,
+        augment=False,
+        backbone_options=scales,
+        **options,
+    )
+    assert model.network.backbone.width == 128
+    assert model.config["backbone_options"]["scales"] == scales["scales"]
+    loaded = sarb.load_model(model.save(tmp_path / "model"))
+    paths = squares_data.test.paths
+    expected = sarb.predict(model, paths).logits
+    assert np.array_equal(sarb.predict(loaded, paths).logits, expected)
+    for name in ("model.onnx", "model.pt2"):
+        done = sarb.export(loaded, tmp_path / name, images=paths[:3], progress=False)
+        assert max(done.differences.values()) <= 1e-4
+
+
+def test_the_command_line_takes_scales():
+    section, key, value = parse_assignment("backbone.scales=[1.0,0.7]")
+    settings = resolve(None, backbone="tiny", **{f"{section}_options": {key: value}})
+    assert settings.network_config()["backbone_options"]["scales"] == [1.0, 0.7]
+    with pytest.raises(ConfigError, match=r"backbone\.scales"):
+        resolve(None, backbone="tiny", backbone_options={"scales": "0.7"})
