@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 known=options.known,
                 seed=options.seed,
                 out=Path(temporary) / "run",
-                assignments=options.set,
+                assignments=["method=sarb", *options.set],
                 page=False,
             )[0]
         measured = measure(sarb.load_model(run), data, options.images, options.maps)

@@ -21,6 +21,11 @@ class Difference(NamedTuple):
     low: float
     high: float
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """As columns of a table."""
+        return {"gain": f"{self.mean:+.2f}", "low": f"{self.low:+.2f}", "high": f"{self.high:+.2f}"}
+
 
 def resampled_map(scores: Floats, labels: Labels, counts: NDArray[np.int32]) -> NDArray[np.float64]:
     """Plain mAP in percent of B resamples, (B,).

@@ -12,7 +12,7 @@ known = data.train.hide(known=0.3, seed=0).labels
 y = np.where(known.known, known.values == 1, np.nan)
 
 classifier = sarb.SarbClassifier(
-    encoding="binary", categories=data.categories, backbone="tiny", image_size=64, epochs=3, random_state=0
+    encoding="binary", categories=data.categories, backbone="tiny", image_size=64, random_state=0
 )  # leave backbone and sizes out for ImageNet weights
 classifier.fit(data.train.paths, y)
 
@@ -20,4 +20,4 @@ for picture, row in zip(data.test.paths[:2], classifier.predict_proba(data.test.
     best = np.argsort(-row)[:3]
     print(picture.name, ", ".join(f"{classifier.classes_[place]} {row[place]:.2f}" for place in best))
 print(f"mean average precision {classifier.score(data.test.paths, data.test.labels):.2f}")
-print(classifier.get_params()["epochs"], "epochs")  # so that cross_val_score and GridSearchCV work
+print(classifier.get_params()["image_size"], "px")  # so that cross_val_score and GridSearchCV work

@@ -73,10 +73,57 @@ def test_the_defaults_are_the_papers():
     assert (settings.optimizer, settings.schedule, settings.augment) == ("adam", "step", True)
 
 
-@pytest.mark.parametrize(("gpu", "name"), [(True, "gpu"), (False, "small")])
-def test_without_a_name_the_machine_decides(monkeypatch, gpu, name):
+@pytest.mark.parametrize("gpu", [True, False])
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({}, "auto"),
+        ({"method": None, "network": None, "backbone": "tiny", "epochs": 3}, "auto"),
+        ({"method": "auto"}, "auto"),
+        ({"network": "probe"}, "auto"),
+        ({"method": "sarb"}, None),
+        ({"network": "ssgrl"}, None),
+        ({"method": "sarb", "network": "probe"}, None),
+        ({"method": "partial_bce", "network": "pooled"}, None),
+    ],
+)
+def test_without_a_recipe_the_method_and_the_machine_decide(monkeypatch, gpu, given, name):
     monkeypatch.setattr("sarb.settings._has_gpu", lambda: gpu)
-    assert read_recipe(None) == read_recipe(name)
+    expected = name or ("gpu" if gpu else "small")
+    assert read_recipe(None, given) == read_recipe(expected)
+    assert resolve(**given) == resolve(expected, **given)
+
+
+def test_the_default_is_auto_and_a_method_alone_is_the_papers_network():
+    assert [getattr(resolve(), name) for name in ("method", "network")] == ["auto", "probe"]
+    assert [getattr(resolve(method="sarb"), name) for name in ("method", "network")] == ["sarb", "ssgrl"]
+    assert resolve(method="sarb") == resolve("small")
+
+
+def test_what_auto_takes_from_small():
+    """A part that is trained in steps later has the settings of the tuned recipe."""
+    auto, small = read_recipe("auto"), read_recipe("small")
+    own = {"method", "network", "image_size", "epochs", "min_steps"}
+    plain = {key: value for key, value in small["train"].items() if not isinstance(value, dict)}
+    assert {key: value for key, value in auto["train"].items() if key not in own} == {
+        key: value for key, value in plain.items() if key not in own
+    }
+    assert auto["network"]["ssgrl"] == small["network"]["ssgrl"]
+    assert all(auto[name] == small[name] for name in ("backbone", "lr", "method"))
+
+
+def test_an_option_of_another_method_names_that_method():
+    (found,) = problems(method_options={"alpha": 0.3})
+    assert found == (
+        "unknown option of method 'auto': 'alpha'. It is an option of method sarb: "
+        'add --method sarb (Python: method="sarb")'
+    )
+    (found,) = problems(method="sarb", method_options={"claims": "strict"})
+    assert "It is an option of method auto: add --method auto" in found
+    (found,) = problems(network_options={"csrl": "sam"})
+    assert "It is an option of network ssgrl or kggr: add --network ssgrl" in found
+    (found,) = problems(method_options={"clams": "strict"})
+    assert "Did you mean 'claims'? Available: bank, claims" in found
 
 
 def test_an_unknown_recipe_gets_the_near_match():

@@ -205,9 +205,7 @@ def load_model(path: str | Path) -> Model:
 
 
 def start_from(model: Model, other: Model) -> str:
-    """Take over every learned tensor of ``other`` that fits, category rows by name; return what was done in
-    words.
-    """
+    """Take over every learned tensor of ``other`` that fits, category rows by name; say in words what was done."""
     own = model.network.state_dict()
     theirs = other.network.state_dict()
     shared = [name for name in model.categories if name in other.categories]
@@ -235,3 +233,30 @@ def start_from(model: Model, other: Model) -> str:
     text = f"started from {other!r}: {len(taken)} of {len(own)} tensors"
     text += f", {len(shared)} of {len(model.categories)} categories"
     return text + (f"; fresh: {', '.join(fresh)}" if fresh else "")
+
+
+def take_backbone(model: Model, other: Model) -> str:
+    """Take over the weights of the backbone of ``other``, and nothing else; say in words what was done."""
+    own = model.network.backbone
+    theirs = other.network.backbone.state_dict()
+    shapes = {key: value.shape for key, value in own.state_dict().items()}
+    if model.config["backbone"] != other.config["backbone"]:
+        raise ConfigError(
+            [
+                f"init: {other!r} has another backbone than {model!r}, and only the backbone is taken over; "
+                f"add --backbone {other.config['backbone']}, or leave out --init"
+            ]
+        )
+    if shapes != {key: value.shape for key, value in theirs.items()}:
+        raise ConfigError(
+            [
+                f"init: the backbone of {other!r} has other options ({other.config['backbone_options']}) than "
+                f"{model.config['backbone_options']}"
+            ]
+        )
+    before = own.concepts()
+    own.load_state_dict(theirs)
+    text = f"started from {other!r}: its backbone, {len(shapes)} tensors; everything else is fitted"
+    if before is not None and own.concepts() is None:
+        text += "; it was trained, so its own classifier no longer applies: no rungs names and bayes"
+    return text

@@ -17,7 +17,7 @@ from sarb.registry import BACKBONES, METHODS, NETWORKS, find
 RECIPES = Path(__file__).parent / "recipes"
 #: part of the learning rate for what a method itself owns, α and β; a network names the other parts
 METHOD_PART = "blend"
-#: a recipe by name or file, its content (an empty one sets nothing), or None for the recipe of this machine
+#: a recipe by name or file, its content (an empty one sets nothing), or None for the default, see read_recipe
 Recipe = str | Path | Mapping[str, Any] | None
 SECTIONS = ("train", "method", "network", "backbone", "lr", "data")
 #: a small data set is trained for at most this many times ``epochs`` to reach ``min_steps``
@@ -92,12 +92,12 @@ class Settings:
         }
 
 
-def read_recipe(recipe: Recipe) -> dict[str, Any]:
-    """Read a recipe by name or file; None means ``gpu`` on a machine with a GPU, ``small`` otherwise."""
+def read_recipe(recipe: Recipe, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Read a recipe by name or file; None means the default one for the settings that are ``given``."""
     if isinstance(recipe, Mapping):
         return dict(recipe)
     if recipe is None:
-        recipe = "gpu" if _has_gpu() else "small"
+        recipe = _default_recipe(given or {})
     file = Path(recipe)
     built_in = RECIPES / f"{recipe}.toml"
     if file.suffix not in ("", ".toml") or (not built_in.is_file() and file.is_dir()):
@@ -130,6 +130,13 @@ def recipe_names() -> list[str]:
     return sorted(file.stem for file in RECIPES.glob("*.toml"))
 
 
+def _default_recipe(given: Mapping[str, Any]) -> str:
+    """``auto``; if another method or network is given, ``gpu`` with a GPU and ``small`` without one."""
+    if given.get("method") in (None, "auto") and given.get("network") in (None, "probe"):
+        return "auto"
+    return "gpu" if _has_gpu() else "small"
+
+
 def _has_gpu() -> bool:
     import torch
 
@@ -157,7 +164,7 @@ def resolve(recipe: Recipe = None, **given: Any) -> Settings:
     Raises:
         ConfigError: wrong settings or options, all reported at once.
     """
-    content = read_recipe(recipe)
+    content = read_recipe(recipe, given)
     train = {key: value for key, value in content.get("train", {}).items() if not isinstance(value, dict)}
     given = {key: plain_number(value) for key, value in given.items() if value is not None}
     names = {
@@ -260,8 +267,22 @@ def _check_options(kind: str, name: str, options: Mapping[str, Any]) -> list[str
     return check(
         options,
         hints,
-        unknown=lambda option: unknown_name(f"option of {kind} '{name}':", option, hints),
+        unknown=lambda option: _unknown_option(kind, name, option, hints),
         label=lambda option: f"{kind}.{option}",
+    )
+
+
+def _unknown_option(kind: str, name: str, option: str, own: Mapping[str, Any]) -> str:
+    """Return the message for an option that does not exist, or that belongs to another method or network."""
+    registry = {"method": METHODS, "network": NETWORKS, "backbone": BACKBONES}[kind]
+    owners = [
+        other for other in registry if other in registry.built_in and option in option_types(kind, other)
+    ]
+    if not owners:
+        return unknown_name(f"option of {kind} '{name}':", option, own)
+    return (
+        f"unknown option of {kind} '{name}': '{option}'. It is an option of {kind} {' or '.join(owners)}: "
+        f'add --{kind} {owners[0]} (Python: {kind}="{owners[0]}")'
     )
 
 

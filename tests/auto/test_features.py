@@ -1,4 +1,4 @@
-"""Square root, standardise, PCA."""
+"""Square root, PCA."""
 
 import numpy as np
 import pytest

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sarb.auto.evidence import ConceptScores
-from sarb.auto.ladder import fit_ladder
+from sarb.auto.ladder import RUNGS, fit_ladder
 from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix
 from sarb.metrics import average_precision
@@ -96,3 +96,36 @@ def test_a_wrong_claim_lists_the_right_ones():
     with pytest.raises(ConfigError, match="no-names"):
         fit_ladder(pooled, labels, concepts, ties, claims="all")
     assert isinstance(concepts, ConceptScores)
+
+
+@pytest.mark.parametrize("rungs", [(), ("names",), ("bayes", "student"), ("neighbours",)])
+def test_only_the_rungs_that_are_named_are_tried(rungs):
+    pooled, labels, _, concepts, ties = made()
+    ladder = fit_ladder(pooled, labels, concepts, ties, width=16, rungs=rungs, force=True)
+    assert [row["rung"] for row in ladder.rows] == ["probe", *rungs]
+    assert all(rung.kept for rung in ladder.rungs)
+    assert (ladder.names is not None) == ("names" in rungs)
+    assert (ladder.bayes is not None) == ("bayes" in rungs)
+    assert "neighbours" in rungs or not len(ladder.bank)
+
+
+def test_naming_all_rungs_changes_nothing():
+    pooled, labels, _, concepts, ties = made()
+    plain = fit_ladder(pooled, labels, concepts, ties, width=16)
+    named = fit_ladder(pooled, labels, concepts, ties, width=16, rungs=RUNGS)
+    np.testing.assert_array_equal(named(pooled, concepts), plain(pooled, concepts))
+
+
+def test_a_forced_rung_is_used_though_it_does_not_help():
+    pooled, labels, _, _, _ = made(images=60)
+    noise = np.random.RandomState(1).rand(*pooled.shape).astype(np.float32)
+    chosen = fit_ladder(noise, labels, width=16)
+    forced = fit_ladder(noise, labels, width=16, force=True)
+    assert [rung.kept for rung in chosen.rungs] == [True, False, False]
+    assert [rung.kept for rung in forced.rungs] == [True, True, True]
+
+
+def test_a_wrong_rung_lists_the_right_ones():
+    pooled, labels, _, concepts, ties = made(images=6)
+    with pytest.raises(ConfigError, match="student"):
+        fit_ladder(pooled, labels, concepts, ties, rungs=["pupil"])

@@ -5,11 +5,14 @@ import csv
 import numpy as np
 import pytest
 from benchmarks.baseline import CHOICES, baseline
-from benchmarks.default import Cell, How, Source, grid, main, summary
+from benchmarks.default import grid, main, summary
+from benchmarks.fits import COLUMNS, Key, Results
 from benchmarks.paired import compare, resampled_map
+from benchmarks.source import Cell, How, Source
 
 import sarb
 from sarb.metrics import average_precision, evaluate
+from tests.benchmarks.small import DEMO
 
 
 def test_the_grid_has_all_cells_of_the_acceptance():
@@ -70,7 +73,7 @@ def test_baseline_learns_from_known_entries_only():
     assert (scores[:, 2] == 0).all()
 
 
-OPTIONS = ["-o", "train=40", "-o", "test=16", "-o", "size=64", "--backbone", "tiny", "--image-size", "64"]
+OPTIONS = [*DEMO, "--image-size", "64"]
 
 
 @pytest.mark.parametrize("develop", [True, False])
@@ -112,6 +115,21 @@ def test_development_never_opens_a_test_photo(tmp_path, monkeypatch):
     assert len(few.labels.categories) == 2
     positives = dict(zip(data.categories, data.train.labels.positives, strict=True))
     assert sorted(positives.values())[-2:] == sorted(positives[name] for name in few.labels.categories)
+
+
+def test_two_processes_can_add_to_one_file(tmp_path):
+    here = Results(tmp_path / "fits.csv")
+    there = Results(tmp_path / "fits.csv")
+    row = {**dict.fromkeys(COLUMNS, "1"), "cell": "demo/30"}
+    here.add(row, np.zeros((2, 1)))
+    there.add({**row, "mask": 2}, np.ones((2, 1)))
+    here.add({**row, "mAP": "2"}, np.ones((2, 1)))  # once more: replaced
+    assert [(each["mask"], each["mAP"]) for each in Results(tmp_path / "fits.csv").rows] == [
+        ("2", "1"),
+        ("1", "2"),
+    ]
+    key = Key.read({**row, "mask": "2"})
+    assert here.has(key) and here.scores(key).all()
 
 
 def test_summary_says_where_the_default_is_beaten():

@@ -16,6 +16,8 @@ from sarb.cli.app import main
 from tests.waiting import PATIENCE, wait_until
 
 TRAIN = [
+    "--method",
+    "sarb",
     "--backbone",
     "tiny",
     "--image-size",
@@ -179,8 +181,16 @@ def test_predict_skips_and_lists_bad_images_among_good_ones(
     ("arguments", "expected"),
     [
         (["train", "--data", "demo", "--method", "sabr"], "Did you mean 'sarb'"),
-        (["train", "--data", "demo", "--set", "method.alhpa=0.3"], "Did you mean 'alpha'"),
-        (["train", "--data", "demo", "--set", "method.alpha=much"], "method.alpha must be float, got 'much'"),
+        (["train", "--data", "demo", "--row", "Ours", "--set", "method.alhpa=0.3"], "Did you mean 'alpha'"),
+        (
+            ["train", "--data", "demo", "--method", "sarb", "--set", "method.alpha=much"],
+            "method.alpha must be float, got 'much'",
+        ),
+        (
+            ["train", "--data", "demo", "--set", "method.alpha=0.3"],
+            "unknown option of method 'auto': 'alpha'. It is an option of method sarb: add --method sarb",
+        ),
+        (["train", "--data", "demo", "--set", "method.clams=strict"], "Did you mean 'claims'"),
         (["train", "--data", "demo", "--set", "metod.alpha=0.3"], "Did you mean 'method'"),
         (["train", "--data", "demo", "--row", "Ours with SAM"], "Did you mean 'Ours w/ SAM'"),
         (["train", "nosuch", "--data", "demo"], "unknown recipe 'nosuch'"),
@@ -323,6 +333,30 @@ def test_row_and_set_reach_the_configuration(
     assert settings["weight_decay"] == 0
 
 
+def test_nothing_given_is_auto_and_the_recorded_command_repeats_it(
+    squares: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import shlex
+
+    monkeypatch.chdir(tmp_path)
+    source = ["--data", squares / "labels.csv", "-o", "encoding=binary", "--known", "0.5"]
+    sizes = ["--backbone", "tiny", "--image-size", "64", "--epochs", "2", "--seed", "3"]
+    assert run(monkeypatch, "train", *source, *sizes, "--claims", "strict", "--quiet") == 0
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert folder.name.endswith("-auto-50")
+    config = json.loads((folder / "config.json").read_text())
+    settings = config["settings"]
+    assert (settings["method"], settings["network"], settings["backbone"]) == ("auto", "probe", "tiny")
+    assert settings["method_options"] == {"claims": "strict"} and settings["seed"] == 3
+    words = [
+        str(tmp_path / "again") if word == f"runs/{folder.name}" else word
+        for word in shlex.split(config["data"]["command"])
+    ]
+    assert run(monkeypatch, *words[1:], "--quiet") == 0
+    weights = "model/model.safetensors"
+    assert (tmp_path / "again" / weights).read_bytes() == (folder / weights).read_bytes()
+
+
 def test_the_recorded_command_repeats_the_run(
     trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -345,7 +379,7 @@ def test_ctrl_c_exits_with_130_and_says_what_is_saved(
 
     monkeypatch.setattr(sarb.workflows.listing, "listing", interrupted)
     assert run(monkeypatch, "list", "rows") == 130
-    assert "interrupted; the last finished epoch is saved" in capsys.readouterr().err
+    assert "interrupted; finished epochs and cached features are saved" in capsys.readouterr().err
 
 
 def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Path) -> None:

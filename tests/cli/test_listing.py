@@ -64,5 +64,9 @@ def test_other_lists(monkeypatch, capsys):
     assert run(monkeypatch, "list", "networks") == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith(f"{'ssgrl':26} ") for line in lines)
+    assert [line.split()[0] for line in lines if line.endswith(" (default)")] == ["probe"]
+    assert run(monkeypatch, "list", "methods") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if line.endswith(" (default)")] == ["auto"]
     assert run(monkeypatch, "list", "recipes", "--json") == 0
     assert "coco2014" in json.loads(capsys.readouterr().out)

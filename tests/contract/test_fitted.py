@@ -1,5 +1,8 @@
 """The contract of a method that is fitted, not stepped: auto on the probe."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from sarb.inference.onnx import OnnxModel
 from sarb.runs.folder import RunFolder
 from sarb.workflows.calibration import calibrate_session
 from sarb.workflows.training import train_session
+from tests.waiting import PATIENCE
 
 OPTIONS: dict[str, Any] = {
     "network": "probe",
@@ -135,13 +139,79 @@ def test_poor_data(squares_data: Data, claims: str) -> None:
         assert np.isfinite(scores.logits).all()
 
 
+def test_init_takes_over_the_backbone(
+    squares_data: Data, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = squares_data.train.hide(0.5, 0)
+    trained = sarb.fit(
+        train,
+        **{**OPTIONS, "method": "partial_bce", "network": "pooled", "epochs": 1, "lr": 0.1},
+        backbone_options={"train_stages": 1},
+        seed=7,
+        out=tmp_path / "trained",
+    )
+    model = fit(train, init=tmp_path / "trained", progress=True)
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("started from")]
+    assert said == [
+        "started from Model(pooled on tiny, 5 categories, 64 px): its backbone, "
+        f"{len(trained.network.backbone.state_dict())} tensors; everything else is fitted"
+    ]
+    taken = model.network.backbone.state_dict()
+    assert all(torch.equal(taken[key], value) for key, value in trained.network.backbone.state_dict().items())
+    assert same(model, fit(train, init=trained)) and not same(model, fit(train))
+    with pytest.raises(ConfigError, match=r"has another backbone than .* add --backbone tiny"):
+        fit(train, init=trained, backbone="efficientnet_lite0")
+    with pytest.raises(SarbError, match="no such run or model folder"):
+        fit(train, init="runs/x")
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_backbone_with_other_weights_has_no_concepts(
+    trained: bool, squares_data: Data, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"backbone": "efficientnet_lite0", "image_size": 32}
+    train = squares_data.train.hide(0.5, 0)
+    other = fit(train, **options, method_options={"claims": "strict"})
+    if trained:
+        with torch.no_grad():
+            next(other.network.backbone.parameters()).mul_(1.01)
+    fit(train, **options, init=other, out=tmp_path / "run", progress=True)
+    assert ("no rungs names and bayes" in capsys.readouterr().err) is trained
+    rungs = {row["rung"] for row in RunFolder(tmp_path / "run").log_rows()}
+    assert ("bayes" in rungs) is not trained and "probe" in rungs
+
+
 def test_what_does_not_apply_is_said(squares_data: Data) -> None:
-    with pytest.raises(ConfigError, match="fits from scratch"):
-        fit(squares_data.train, init="runs/x")
     with pytest.raises(ConfigError, match="folds must be at least 2"):
         fit(squares_data.train, method_options={"folds": 1})
     with pytest.raises(ConfigError, match="claims"):
         fit(squares_data.train, method_options={"claims": "nmaes"})
+
+
+@pytest.mark.slow
+def test_of_two_processes_one_writes(squares: Path, tmp_path: Path) -> None:
+    words = [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc_per_node",
+        "2",
+        "-m",
+        "sarb.cli",
+        "train",
+    ]
+    words += ["--data", str(squares / "labels.csv"), "-o", "encoding=binary", "--out", str(tmp_path / "run")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SARB_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, *words, "--backbone", "tiny", "--image-size", "64", "--known", "0.5"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=2 * PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("report:") == 1 and (tmp_path / "run" / "report.html").is_file()
 
 
 def test_the_rungs_can_be_tracked(squares_data: Data, tmp_path: Path) -> None:
@@ -155,7 +225,10 @@ def test_options_of_stepwise_training_are_said_to_be_unused(
 ) -> None:
     fit(squares_data.train, progress=True, network_options={"width": 8}, backbone_options={"train_stages": 1})
     said = capsys.readouterr().err
-    assert "network.width, backbone.train_stages" in said and "no epochs" in said
+    assert (
+        "network.width, backbone.train_stages" in said
+        and "residual: not tried with 36 training images" in said
+    )
 
 
 def test_a_bank_without_votes_is_not_kept() -> None:

@@ -61,7 +61,7 @@ def labels(arrays):
 
 @pytest.fixture(scope="module")
 def fitted(files, labels):
-    return classifier(categories=["red", "green", "blue"], epochs=8, lr=0.03).fit(files, labels)
+    return classifier(categories=["red", "green", "blue"]).fit(files, labels)
 
 
 def test_the_import_loads_neither_torch_nor_scikit_learn():
@@ -143,13 +143,24 @@ def test_x_y_and_categories_must_fit(files, labels):
 
 def test_settings_reach_the_training(files, labels, tmp_path):
     made = classifier(
-        out=tmp_path / "run", lr=0.5, options={"schedule": "constant"}, method_options={"alpha": 0.25}
+        method="sarb",
+        out=tmp_path / "run",
+        lr=0.5,
+        options={"schedule": "constant"},
+        method_options={"alpha": 0.25},
     )
     made.fit(files, labels)
     used = sarb.files.read_json(tmp_path / "run/config.json")["settings"]
     assert (used["lr"], used["schedule"], used["method_options"]["alpha"]) == (0.5, "constant", 0.25)
     assert (used["epochs"], used["backbone"], used["seed"]) == (1, "tiny", 0)
+    assert (used["method"], used["network"]) == ("sarb", "ssgrl")
     assert sarb.load_model(tmp_path / "run").categories == tuple(made.classes_)
+
+
+@pytest.mark.parametrize(("recipe", "network"), [(None, "probe"), ("small", "ssgrl")])
+def test_nothing_given_is_auto(recipe, network, files, labels):
+    made = classifier(recipe=recipe).fit(files, labels)
+    assert made.get_params()["method"] is None and made.model_.config["network"] == network
 
 
 def test_results(fitted, files):
@@ -235,7 +246,9 @@ def test_cross_validation(files, arrays, labels):
 
 def test_grid_search(files, labels):
     grid = {"lr": [1e-4, 1e-2]}
-    search = GridSearchCV(classifier(), grid, cv=2, error_score="raise").fit(np.array(files), labels)
+    search = GridSearchCV(classifier(method="sarb"), grid, cv=2, error_score="raise").fit(
+        np.array(files), labels
+    )
     assert search.best_params_["lr"] in grid["lr"] and search.best_estimator_.predict(files).shape == (24, 3)
     assert search.cv_results_["mean_test_score"][0] != search.cv_results_["mean_test_score"][1]
 
@@ -280,5 +293,5 @@ def test_page(tmp_path, monkeypatch, capsys):
     assert (
         len(shown) == 4
         and 'encoding="minus_one_unknown"): 2 present, 2 absent' in said
-        and "'lr': 0.00" in said
+        and "{'method_options': {'claims': '" in said
     )

@@ -416,6 +416,8 @@ def test_two_processes_share_the_batches_and_write_one_run(squares: Path, tmp_pa
         "encoding=binary",
         "--known",
         "0.5",
+        "--method",
+        "sarb",
         "--backbone",
         "tiny",
         "--image-size",

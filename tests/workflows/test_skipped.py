@@ -206,6 +206,8 @@ def test_limits_of_equally_large_sets_are_not_mixed_up(many: Dataset) -> None:
 # the command line
 
 TRAIN = [
+    "--method",
+    "sarb",
     "--backbone",
     "tiny",
     "--image-size",
@@ -223,6 +225,8 @@ TRAIN = [
     "-o",
     "encoding=binary",
 ]
+#: what runs by default has no epochs
+AUTO = ["--backbone", "tiny", "--image-size", "32", "-o", "encoding=binary"]
 
 
 @pytest.fixture
@@ -284,12 +288,62 @@ def test_train_and_evaluate_exit_with_3(
     assert "at least 2 of 100 images cannot be read" in capsys.readouterr().err
 
 
+@PATHS
+def test_a_fit_without_epochs_exits_with_3(
+    source: Path,
+    tmp_path: Path,
+    cache: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sarb.workflows.training.write_report", lambda folder: folder)
+    cut(source.parent / "017.jpg")
+    (source.parent / "test31.jpg").write_text("no picture")
+    out = tmp_path / "run"
+    way = "--cache" if cache else "--no-cache"
+    assert run(monkeypatch, "train", "--data", source, "--out", out, "--quiet", way, *AUTO) == 3
+    assert capsys.readouterr().err.count("sarb: skipped: ") == 2
+    assert [(row["file_name"], row["split"]) for row in table(out)] == [
+        ("017.jpg", "train"),
+        ("test31.jpg", "test"),
+    ]
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["skipped"] == {"train": 1, "valid": 0, "test": 1} and metrics["images"] == 99
+    assert len(LabelMatrix.load(out / "labels.npz")) == len(sarb.scores.Scores.load(out / "oof.npz")) == 199
+
+
+@PATHS
+@pytest.mark.parametrize("words", [TRAIN, AUTO], ids=["steps", "auto"])
+def test_a_validation_image_is_listed_once(
+    source: Path, tmp_path: Path, words: list[str], cache: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sarb.workflows.training.write_report", lambda folder: folder)
+    train = sarb.load(source, encoding="binary").train
+    held = Split.of(train, 0.1, 0).held
+    cut(train.paths[held[4]])
+    trained = next(row for row in range(COUNT) if row not in held)
+    cut(train.paths[trained])
+    out = tmp_path / "run"
+    way = "--cache" if cache else "--no-cache"
+    assert run(monkeypatch, "train", "--data", source, "--out", out, "--valid", "0.1", "-q", way, *words) == 3
+    assert sorted((row["split"], row["file_name"]) for row in table(out)) == [
+        ("train", train.labels.paths[trained]),
+        ("valid", train.labels.paths[held[4]]),
+    ]
+    assert (out / "thresholds.json").is_file()
+
+
+@pytest.mark.parametrize("words", [TRAIN, AUTO], ids=["steps", "auto"])
 def test_too_many_exit_with_2(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    source: Path,
+    tmp_path: Path,
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for number in (1, 2, 3):
         cut(source.parent / f"{number:03d}.jpg")
-    assert run(monkeypatch, "train", "--data", source, "--out", tmp_path / "run", "--quiet", *TRAIN) == 2
+    assert run(monkeypatch, "train", "--data", source, "--out", tmp_path / "run", "--quiet", *words) == 2
     error = capsys.readouterr().err
     assert "at least 3 of 200 images cannot be read" in error and "Traceback" not in error
 

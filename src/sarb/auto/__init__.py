@@ -1,6 +1,6 @@
 """A ladder of fitted steps on frozen features, each kept only if known held-out entries gain.
 
-features      square root, standardise, PCA
+features      square root, PCA
 parts         known entries in parts; F + 1 models, each without one part
 solver        many small ridge-penalised logistic regressions at once, by L-BFGS
 probe         the linear probe on known entries, with offsets

@@ -12,7 +12,7 @@ images and known labels, ``"no-names"`` also the pretrained classifier, ``"names
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +30,8 @@ from sarb.errors import check_choice
 from sarb.labels import LabelMatrix
 
 CLAIMS = ("strict", "no-names", "names")
+#: rungs after the probe, in the order in which they are tried; ``ridge`` chooses λ again
+RUNGS = ("names", "bayes", "ridge", "student", "neighbours")
 #: weights of each evidence that are compared; concept Bayes with a large one over-fits where labels are few
 WEIGHTS = {"names": (0.0, 0.2, 0.4, 0.6, 0.9, 1.2), "bayes": (0.0, 0.1, 0.2, 0.3, 0.45, 0.6)}
 #: weights of the neighbours that are compared
@@ -143,6 +145,7 @@ class _State:
     ridge: float
     linear: Linear
     scores: Floats
+    force: bool = False
     offsets: Floats | None = None
     weights: dict[str, Floats] = field(default_factory=dict)
     rungs: list[Rung] = field(default_factory=list)
@@ -157,11 +160,11 @@ class _State:
         return slope * self.scores + shift
 
     def offer(self, name: str, changed: _State, weight: float, started: float) -> _State:
-        """Keep a rung if the loss of held-out known entries falls; the record has it in any case."""
+        """Keep a rung if the loss of held-out known entries falls, or if forced; the record has it in any case."""
         before = self.held_out
         after = changed.held_out
         gain = self.judge.gain(before, after)
-        kept = gain.mean > 0
+        kept = self.force or gain.mean > 0
         rung = Rung(
             name,
             kept,
@@ -187,6 +190,8 @@ def fit_ladder(
     ridges: Sequence[float] = RIDGES,
     neighbours: int = COUNT,
     bank: int = BANK,
+    rungs: Collection[str] | None = None,
+    force: bool = False,
 ) -> Ladder:
     """Fit the ladder to N training images.
 
@@ -202,27 +207,35 @@ def fit_ladder(
         ridges: values of λ to compare.
         neighbours: how many neighbours count, 0 for no such rung.
         bank: at most this many training images are kept to look for neighbours.
+        rungs: of :data:`RUNGS`, those that may be tried after the probe; None for all that the claims allow.
+        force: use every rung that is tried, also one that does not help.
     """
-    check_choice("claims", claims, CLAIMS)
+    allowed = _allowed(claims, rungs)
     projection = fit_projection(pooled, width)
-    state = _probe(projection(pooled), Parts.of(labels, folds, seed), ridges)
+    state = replace(_probe(projection(pooled), Parts.of(labels, folds, seed), ridges), force=force)
     bayes = None
     names = None
-    if claims != "strict" and concepts is not None:
-        if claims == "names" and ties is not None and np.any(ties):
-            names = NameEvidence.fit(concepts, ties)
-            shape = (len(state.parts.models), *labels.shape)
-            state = _evidence(state, "names", np.broadcast_to(names(concepts), shape))
-        bayes, evidence = ConceptBayes.fit(concepts, state.parts)
-        state = _evidence(state, "bayes", evidence)
+    if concepts is not None:
+        state, bayes, names = _with_concepts(state, concepts, ties, allowed)
+    if "ridge" in allowed:
         state = _ridge(state, ridges)
-    state = _student(state)
+    if "student" in allowed:
+        state = _student(state)
     kept = bank_rows(len(pooled), bank)
     units = projection.directions(state.features)
     learned = state
-    if neighbours > 0 and len(kept) > 2:
+    if "neighbours" in allowed and neighbours > 0 and len(kept) > 2:
         state = _neighbours(state, units, kept, neighbours)
     return _finished(state, learned, claims, projection, bayes, names, units[kept], kept, neighbours)
+
+
+def _allowed(claims: str, rungs: Collection[str] | None) -> set[str]:
+    """Rungs that may be tried: those asked for, without those that use more than the claims allow."""
+    check_choice("claims", claims, CLAIMS)
+    for rung in rungs or ():
+        check_choice("rung", rung, RUNGS)
+    barred = {"strict": {"names", "bayes"}, "no-names": {"names"}, "names": set[str]()}[claims]
+    return set(RUNGS if rungs is None else rungs) - barred
 
 
 def _probe(features: Floats, parts: Parts, ridges: Sequence[float]) -> _State:
@@ -241,6 +254,21 @@ def _probe(features: Floats, parts: Parts, ridges: Sequence[float]) -> _State:
         "probe", True, judge.mean_ap(state.held_out), judge.loss(state.held_out), *gain, ridge, seconds
     )
     return replace(state, rungs=[rung])
+
+
+def _with_concepts(
+    state: _State, concepts: ConceptScores, ties: NDArray[np.bool_] | None, allowed: set[str]
+) -> tuple[_State, ConceptBayes | None, NameEvidence | None]:
+    """The rungs ``names`` and ``bayes``, where they are allowed."""
+    bayes = None
+    names = None
+    if "names" in allowed and ties is not None and np.any(ties):
+        names = NameEvidence.fit(concepts, ties)
+        state = _evidence(state, "names", np.broadcast_to(names(concepts), state.scores.shape))
+    if "bayes" in allowed:
+        bayes, evidence = ConceptBayes.fit(concepts, state.parts)
+        state = _evidence(state, "bayes", evidence)
+    return state, bayes, names
 
 
 def _student(state: _State) -> _State:

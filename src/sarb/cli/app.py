@@ -92,9 +92,9 @@ def main() -> None:
     except SarbError as error:
         code = _fail(f"sarb: {error}", 2, error)
     except KeyboardInterrupt:
-        code = _fail("sarb: interrupted; the last finished epoch is saved", 130)
+        code = _fail("sarb: interrupted; finished epochs and cached features are saved", 130)
     except _Terminated:
-        code = _fail("sarb: terminated; the last finished epoch is saved", 143)
+        code = _fail("sarb: terminated; finished epochs and cached features are saved", 143)
     except Exception as error:
         code = _other(error)
     sys.exit(code or 0)
@@ -102,7 +102,7 @@ def main() -> None:
 
 def _other(error: Exception) -> int:
     if isinstance(error, typer.Abort):
-        return _fail("sarb: interrupted; the last finished epoch is saved", 130)
+        return _fail("sarb: interrupted; finished epochs and cached features are saved", 130)
     # A usage error of click. typer carries its own copy of click, so its class cannot be named here.
     if hasattr(error, "show") and hasattr(error, "exit_code"):
         error.show()

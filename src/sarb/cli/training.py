@@ -12,7 +12,8 @@ from sarb.cli.common import SKIPPED, Options, end_with, examples, pairs
 
 TRAIN = examples(
     "sarb train --data demo --known 0.1 --out runs/demo",
-    "sarb train --data labels.csv -o encoding=binary --method sarb --epochs 15 --out runs/mine",
+    "sarb train --data labels.csv -o encoding=binary --out runs/mine",
+    "sarb train --data labels.csv -o encoding=binary --method sarb --epochs 15 --out runs/sarb",
     'sarb train --data demo --row "Ours w/ SAM" --known 0.1 --out runs/sam',
     "sarb train coco2014 --data coco:/data/coco --known 0.1 --set backbone.weights=resnet101.pth --out runs/coco",
     "sarb train --data demo --known 0.1 --out runs/demo --resume",
@@ -28,8 +29,20 @@ def train(
         typer.Option(help="Data source: demo, labels.csv, coco:DIR, voc:DIR, vg:DIR.", metavar="SRC"),
     ] = None,
     option: Options = None,
-    method: Annotated[str | None, typer.Option(help="Training method; see 'sarb list methods'.")] = None,
-    network: Annotated[str | None, typer.Option(help="Network to train; see 'sarb list networks'.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="Training method; see 'sarb list methods'.",
+            show_default="auto, or sarb with another --network",
+        ),
+    ] = None,
+    network: Annotated[
+        str | None,
+        typer.Option(
+            help="Network to train; see 'sarb list networks'.",
+            show_default="probe, or ssgrl with another --method",
+        ),
+    ] = None,
     backbone: Annotated[
         str | None, typer.Option(help="Feature extractor; see 'sarb list backbones'.")
     ] = None,
@@ -54,7 +67,10 @@ def train(
     ] = None,
     valid: Annotated[float | None, typer.Option(help="Share of training images kept for validation.")] = None,
     words: Annotated[Path | None, typer.Option(help="Word vectors in GloVe format.")] = None,
-    init: Annotated[Path | None, typer.Option(help="Run or model to start from.", metavar="MODEL")] = None,
+    init: Annotated[
+        Path | None,
+        typer.Option(help="Run or model to start from; auto takes over its backbone.", metavar="MODEL"),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     patience: Annotated[
         int | None, typer.Option(help="Stop after this many epochs without a better validation mAP.")
@@ -74,7 +90,7 @@ def train(
         list[str] | None,
         typer.Option(
             "--set",
-            help="Any setting, e.g. method.alpha=0.3, network.csrl=sam, lr.sd=0.1.",
+            help="Any setting, e.g. method.folds=10; with --method sarb also method.alpha=0.3.",
             metavar="NAME=VALUE",
         ),
     ] = None,
@@ -83,7 +99,10 @@ def train(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
-    """Train a model on partial labels, test it, and write the run folder and its report."""
+    """Train a model on partial labels, test it, and write the run folder and its report.
+
+    By default it fits method auto: simple models on frozen features. --method sarb trains the paper's method.
+    """
     from sarb.runs.folder import RunFolder
     from sarb.workflows.training import train_session
 

@@ -87,6 +87,7 @@ class Method(nn.Module):
 
     def maps(self, batch: Batch) -> Tensor:
         """Grid features (B, D, H, W) of a batch of images or cached activations."""
+        self.network.at(batch.index)
         return self.network.from_frozen(batch.images) if batch.frozen else self.network.maps(batch.images)
 
     def loss(self, logits: Tensor, targets: Targets) -> Tensor:

@@ -5,6 +5,7 @@ ssgrl         SSGRL, the paper's network
 kggr          SSGRL with a second graph over the classifiers
 gcn_ml        a graph convolution over word vectors
 probe         the fitted ladder of method auto, as a network
+on_top        a network that learns what a fitted model leaves over
 pooled        global average pooling and one linear layer
 decouple      SD, a representation per category by word-guided attention
 scores        the scores of SD, in blocks

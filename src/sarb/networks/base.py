@@ -81,6 +81,16 @@ class Network(nn.Module):
         (B, c, h, w) each.
         """
 
+    def at(self, index: Tensor) -> None:
+        """Called in training before each batch with the positions (B,) of its images in the training set.
+
+        Most networks look at images only. One that adds to the scores of a fitted model needs to know which.
+        """
+
+    def start_at_zero(self) -> None:
+        """Make all logits exactly 0 until the first step, so that the network can learn a residual."""
+        raise ConfigError([f"network {type(self).__name__} cannot learn a residual: it has no start at zero"])
+
     def to_classify(self, maps: Tensor) -> Tensor:
         """(B, D, H, W) -> what :meth:`classify` takes: representations (B, C, D), or the maps themselves."""
         return self.represent(maps) if "represent" in self.stages else maps

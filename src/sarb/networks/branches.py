@@ -15,6 +15,7 @@ from torch import Tensor
 
 from sarb.networks.base import Network
 from sarb.networks.graph import GatedGraph, Layers, Products
+from sarb.networks.on_top import OnTop, inner_part, offset_part
 from sarb.networks.ssgrl import SSGRL
 
 
@@ -57,8 +58,14 @@ class Change(NamedTuple):
 def classify_branches(network: Network, reps: Tensor, branches: Sequence[Branch]) -> list[Tensor]:
     """Logits (B, C) of the plain representations (B, C, D), then of each branch.
 
-    Unchanged images get the plain logits. The changed images of all branches are classified as one batch.
+    Unchanged images get the plain logits. The changed images of all branches are classified as one batch. On top
+    of a fitted model, that is what the inner network does with its channels; each branch has its own offsets.
     """
+    if isinstance(network, OnTop):
+        inner = [branch._replace(reps=inner_part(branch.reps)) for branch in branches]
+        residuals = classify_branches(network.inner, inner_part(reps), inner)
+        every = (reps, *(branch.reps for branch in branches))
+        return [residual + offset_part(each) for residual, each in zip(residuals, every, strict=True)]
     changes = [Change.of(branch) for branch in branches]
     if not network.repeats():
         copies = [reps.index_copy(0, change.rows, change.reps) for change in changes]

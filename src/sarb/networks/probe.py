@@ -1,17 +1,18 @@
 """The fitted ladder as a network: linear probe, concept evidence, name evidence and neighbours.
 
-With p the averaged map, r = sign(p) √|p|, x = ((r − mean) / std) V and q the concept probabilities:
+With p the averaged map, r = sign(p) √|p|, x = (r − mean) V and q the concept probabilities:
 
-    s_c = w_c·x + b_c + α_c · bayes_c(q) + β_c · name_c(q) + γ_c · neighbours_c(x)
+    s_c = w_c·x + b_c + α_c · bayes_c(q) + β_c · name_c(q) + γ_c · neighbours_c(x) + ρ · residual_c(maps)
 
-Nothing is stepped: :meth:`Probe.load_ladder` copies what :func:`sarb.auto.ladder.fit_ladder` has fitted. A part
-whose rung is off has size 0. The options give the size of every buffer, so a saved model can be built again.
+Nothing is stepped here: :meth:`Probe.load_ladder` copies what :func:`sarb.auto.ladder.fit_ladder` has fitted, and
+:meth:`Probe.load_residual` a network that was trained on top. A part whose rung is off has size 0. The options
+give the size of every buffer, so a saved model can be built again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -22,11 +23,13 @@ from sarb.auto.evidence import FLOOR, TINY, Scale
 from sarb.auto.ladder import Ladder
 from sarb.auto.neighbours import MARGIN, SAME, TEMPERATURE
 from sarb.networks.backbones.base import Backbone
+from sarb.networks.backbones.given import GivenMaps
 from sarb.networks.base import Network
+from sarb.registry import NETWORKS, find
 
 
 class Probe(Network):
-    """backbone → average → square root, standardise, PCA → linear, plus evidence and neighbours.
+    """backbone → average → square root, PCA → linear, plus evidence and neighbours.
 
     Args:
         backbone: image to map.
@@ -37,6 +40,8 @@ class Probe(Network):
         concepts: K of the backbone's own classifier; 0 for no concept or name evidence.
         bank: training images M to look for neighbours in; 0 for none.
         neighbours: how many of them count.
+        residual: key of the network whose logits are added; empty for none.
+        residual_options: keyword options of that network.
     """
 
     stages: ClassVar[frozenset[str]] = frozenset({"maps", "fit"})
@@ -44,7 +49,6 @@ class Probe(Network):
     per_category: ClassVar[tuple[str, ...]] = ("classifier.",)
     from_data: ClassVar[tuple[str, ...]] = (
         "mean",
-        "std",
         "components",
         "quarter",
         "bank",
@@ -54,7 +58,6 @@ class Probe(Network):
     )
 
     mean: Tensor
-    std: Tensor
     components: Tensor
     quarter: Tensor
     concept_weight: Tensor
@@ -68,6 +71,7 @@ class Probe(Network):
     bank: Tensor
     bank_labels: Tensor
     neighbour_weight: Tensor
+    residual_weight: Tensor
 
     def __init__(
         self,
@@ -80,6 +84,8 @@ class Probe(Network):
         concepts: int = 0,
         bank: int = 0,
         neighbours: int = 50,
+        residual: str = "",
+        residual_options: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(backbone, categories)
         self.concepts = concepts
@@ -90,7 +96,6 @@ class Probe(Network):
         dim = backbone.width
         shapes = {
             "mean": (dim,),
-            "std": (dim,),
             "components": (dim, width),
             "quarter": (width,),
             "concept_weight": (concepts, dim),
@@ -105,12 +110,17 @@ class Probe(Network):
             "bank_labels": (bank, categories),
             "neighbour_weight": (categories,),
         }
-        ones = ("std", "quarter", "bayes_ratio", "bayes_scale", "name_scale")
+        ones = ("quarter", "bayes_ratio", "bayes_scale", "name_scale")
         for name, shape in shapes.items():
             self.register_buffer(name, torch.ones(shape) if name in ones else torch.zeros(shape))
+        self.residual: Network | None = None
+        if residual:
+            kind = find("network", NETWORKS, residual)
+            self.residual = kind(GivenMaps(dim), categories, **(residual_options or {}))
+            self.register_buffer("residual_weight", torch.zeros(()))
 
     @staticmethod
-    def sizes(ladder: Ladder, concepts: int) -> dict[str, int]:
+    def sizes(ladder: Ladder, concepts: int) -> dict[str, Any]:
         """Options of the network that holds a ladder; K concepts matter only if one of its rungs uses them."""
         used = ladder.bayes is not None or ladder.names is not None
         return {
@@ -126,7 +136,6 @@ class Probe(Network):
         projection = ladder.projection
         found: dict[str, NDArray[np.float64]] = {
             "mean": projection.mean,
-            "std": projection.std,
             "components": projection.components,
             "quarter": projection.quarter,
             "bank": ladder.bank,
@@ -149,10 +158,19 @@ class Probe(Network):
             self.concept_weight.copy_(concept_weight)
             self.concept_bias.copy_(concept_bias)
 
+    @torch.no_grad()
+    def load_residual(self, network: Network, weight: float) -> None:
+        """Copy a network that was trained on top of the ladder; its maps come from this network's backbone."""
+        assert self.residual is not None
+        own = {
+            name: value for name, value in network.state_dict().items() if not name.startswith("backbone.")
+        }
+        self.residual.load_state_dict(own)
+        self.residual_weight.fill_(weight)
+
     def features(self, pooled: Tensor) -> Tensor:
         """Averaged maps (B, D) -> features (B, d)."""
-        root = pooled.sign() * pooled.abs().sqrt()
-        return ((root - self.mean) / self.std) @ self.components
+        return (pooled.sign() * pooled.abs().sqrt() - self.mean) @ self.components
 
     def classify(self, features: Tensor) -> Tensor:
         """Maps (B, D, H, W) -> logits (B, C)."""
@@ -163,6 +181,8 @@ class Probe(Network):
             logits = logits + self._concept_evidence(features, pooled)
         if len(self.bank):
             logits = logits + self.neighbour_weight * self._neighbour_evidence(x)
+        if self.residual is not None:
+            logits = logits + self.residual_weight * self.residual.head(self.residual.from_frozen(features))
         return logits
 
     def _concept_evidence(self, maps: Tensor, pooled: Tensor) -> Tensor:
@@ -190,16 +210,15 @@ class Probe(Network):
         return average.log() - (1 - average).log()
 
     def attention(self, maps: Tensor) -> Tensor:
-        """Class activation maps (B, C, H, W) of the linear part.
+        """Class activation maps (B, C, H, W) of the linear part: what each location adds to w_c·x.
 
-        The gradient g_c of w_c·x with respect to the averaged map, times the map at each location:
-        g_c = (V w_c / std) / (2 √|p|), so that the mean over locations is half of w_c·x without its constants.
+        r_d is the mean over locations of m_d / √|p_d|, so the mean of the map is w_c·x without its constant
+        w_c·(mean V).
         """
         pooled = maps.mean((2, 3))
-        slope = (self.components @ self.classifier.weight.T).T / self.std
-        root = pooled.abs().clamp_min(1e-6).sqrt()
-        gradient = slope[None] / (2 * root[:, None])
-        return (gradient @ maps.flatten(2)).reshape(len(maps), -1, *maps.shape[2:])
+        scale = pooled.abs().clamp_min(1e-6).sqrt()
+        slope = (self.components @ self.classifier.weight.T).T[None] / scale[:, None]
+        return (slope @ maps.flatten(2)).reshape(len(maps), -1, *maps.shape[2:])
 
 
 def _stacked(scale: Scale) -> NDArray[np.float64]:

@@ -121,6 +121,12 @@ class SSGRL(Network):
                 nn.init.dirac_(self.sam.transform.weight)
                 self.sam.transform.bias.zero_()  # type: ignore[union-attr]
 
+    @torch.no_grad()
+    def start_at_zero(self) -> None:
+        """Set the last layer to 0; what is below it keeps its start and learns as soon as that layer moves."""
+        self.classifier.category.weight.zero_()
+        self.classifier.category.bias.zero_()
+
     def from_frozen(self, activations: Tensor) -> Tensor:
         """Frozen activations -> projected grid (B, D, H, W), at most ``grid`` wide."""
         out: Tensor = self.project(self._pooled(activations))

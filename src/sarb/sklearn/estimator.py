@@ -38,16 +38,18 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     memory are used directly; only the feature cache is written to disk, as for files.
 
     Args:
-        method: a key of ``sarb.METHODS``; None uses the recipe's.
-        network: a key of ``sarb.NETWORKS``; None uses the recipe's.
+        method: a key of ``sarb.METHODS``; None uses the recipe's. With no method, network or recipe given,
+            it is ``auto``, which fits simple models on frozen features and has no epochs.
+        network: a key of ``sarb.NETWORKS``; None uses the recipe's, or the one that the method needs.
         backbone: a key of ``sarb.BACKBONES``; None uses the recipe's, also for the parameters below.
         epochs: number of passes over the training images.
         batch_size: images per step.
         lr: learning rate.
         image_size: side of the network's input in pixels.
-        recipe: name or file of a recipe; None chooses the one for this machine.
-        method_options: keyword arguments for the method, e.g. ``{"alpha": 0.5}``.
-        network_options: keyword arguments for the network, e.g. ``{"csrl": "sam"}``.
+        recipe: name or file of a recipe; None uses ``auto``. If another method or network is given, it uses
+            ``gpu`` with a GPU and ``small`` without one.
+        method_options: keyword arguments for the method, e.g. ``{"claims": "strict"}``.
+        network_options: keyword arguments for the network, e.g. ``{"csrl": "sam"}`` for ``ssgrl``.
         backbone_options: keyword arguments for the backbone, e.g. ``{"train_stages": 1}``.
         words: file of word vectors in GloVe format.
         options: any other setting of :class:`sarb.settings.Settings`, e.g. ``{"schedule": "cosine"}``.
@@ -76,8 +78,8 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str | None = "sarb",
-        network: str | None = "ssgrl",
+        method: str | None = None,
+        network: str | None = None,
         *,
         backbone: str | None = None,
         epochs: int | None = None,

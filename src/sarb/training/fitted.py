@@ -16,14 +16,15 @@ from torch import Tensor
 
 from sarb.auto.evidence import ConceptScores
 from sarb.auto.ladder import Ladder
+from sarb.auto.parts import Parts
 from sarb.batches.features import cached_features
 from sarb.batches.loader import Batches, CachedMaps, Pictures, Source, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
 from sarb.data.dataset import Dataset
-from sarb.errors import ConfigError
+from sarb.labels import LabelMatrix
 from sarb.methods.auto import Auto
 from sarb.methods.base import check_stages
-from sarb.model import Model, build_network
+from sarb.model import Model, build_network, load_model, take_backbone
 from sarb.networks.backbones.base import Backbone
 from sarb.networks.probe import Probe
 from sarb.progress import Progress
@@ -33,6 +34,7 @@ from sarb.runs.checkpoint import State
 from sarb.runs.folder import RunFolder
 from sarb.scores import Scores
 from sarb.settings import Settings
+from sarb.training.residual import Residual, Task, fit_residual, residual_settings
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,12 @@ class Fitting:
         init: str | Path | Model | None,
         talk: Progress,
     ) -> None:
-        if init is not None:
-            raise ConfigError([f"method '{settings.method}' fits from scratch; leave out init (--init)"])
         self.state = State()
-        self.writes = bool(PartialState().is_main_process)
+        on_cpu = settings.device == "cpu" or not torch.accelerator.is_available()
+        self.writes = bool(PartialState(cpu=on_cpu).is_main_process)
         self.talk = talk if self.writes else Progress(enabled=False)
         self.finished = False
+        self.valid = valid
         self._say_what_is_not_used(settings)
         # the ladder stands on features that never change
         self.settings = replace(settings, backbone_options={**settings.backbone_options, "train_stages": 0})
@@ -76,13 +78,15 @@ class Fitting:
         self.split = Split.of(train, valid, settings.seed)
         self.skipped = Skipped(self.split, talk)
         self.device = torch.device("cpu")
-        if settings.device != "cpu" and torch.accelerator.is_available():
+        if not on_cpu:
             self.device = torch.device(str(torch.accelerator.current_accelerator()))
         self.cached = settings.cache is not False
         torch.manual_seed(settings.seed)  # for a backbone without pretrained weights
         network = self._network({}).to(self.device)
         self.method = Auto(network, **settings.method_options)
         self.model = Model(network, self.split.train.categories, self.settings.network_config())
+        if init is not None:
+            self.talk.say(take_backbone(self.model, init if isinstance(init, Model) else load_model(init)))
         plain = Pictures(self.split.train.paths, self.split.train.labels.values, [self.model.transform])
         self.sources = Sources(plain, plain, plain, cached=self.cached)
 
@@ -95,11 +99,8 @@ class Fitting:
             self.talk.say(
                 f"not used by method {settings.method}: {', '.join(ignored)} (found by the fit, or frozen)"
             )
-        self.talk.say(
-            f"method {settings.method} has no epochs: epochs, lr, schedule and patience are not used"
-        )
 
-    def _network(self, options: dict[str, int]) -> Probe:
+    def _network(self, options: dict[str, Any]) -> Probe:
         """A network of the sizes in ``options``."""
         config = {**self.settings.network_config(), "network_options": options}
         weights = self.settings.backbone_options.get("weights", "default")
@@ -124,13 +125,12 @@ class Fitting:
         if self.finished:
             return
         started = time.perf_counter()
-        backbone = self.model.network.backbone
-        pooled = self._pool(backbone)
+        pooled = self.pool(self.model.network.backbone)
         self.skipped.add("train", pooled.failures)
         seconds = time.perf_counter() - started
         labels = self.split.train.labels.take(pooled.rows)
-        ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
-        self.model = self._filled(ladder, backbone)
+        ladder, residual = self.fit(pooled)
+        self.model = self.filled(ladder, residual)
         self.state.log = [{"rung": "features", "kept": True, "seconds": round(seconds, 2)}, *ladder.rows]
         for row in ladder.rows:
             self.talk.say(_told(row))
@@ -141,11 +141,58 @@ class Fitting:
             told(self.state.log)
             self.model.save(folder.model.path, model_card(self.model, self.settings.as_dict(), labels))
 
-    def _filled(self, ladder: Ladder, backbone: Backbone) -> Model:
+    def fit(self, pooled: Pooled) -> tuple[Ladder, Residual | None]:
+        """Fit all rungs to the features of the training images; a residual only if it is kept."""
+        labels = self.split.train.labels.take(pooled.rows)
+        ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
+        if self._tries_residual(len(labels)):
+            return self._residual(ladder, labels, pooled.rows)
+        return ladder, None
+
+    def _tries_residual(self, images: int) -> bool:
+        """Whether the residual is wanted, and there are enough images for it."""
+        if self.method.residual == "none":
+            return False
+        least = self.method.residual_images
+        if images < least:
+            self.talk.say(
+                f"residual: not tried with {images:,} training images (method.residual_images={least})"
+            )
+            return False
+        self.talk.say(
+            f"residual: training ssgrl with {self.method.residual} on what the ladder leaves over; epochs, lr, "
+            "schedule and patience apply to this rung only"
+        )
+        return True
+
+    def _residual(
+        self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64]
+    ) -> tuple[Ladder, Residual | None]:
+        """The ladder with one more rung, and the residual if it is kept."""
+        task = Task(
+            whole=self.split.whole,
+            valid=self.valid,
+            rows=rows,
+            labels=labels,
+            scores=ladder.out_of_fold,
+            parts=Parts.of(labels, self.method.folds, self.settings.seed),
+            backbone=self.model.network.backbone,
+            settings=residual_settings(self.settings, self.method.residual),
+            talk=self.talk,
+        )
+        rung, residual, out_of_fold = fit_residual(task)
+        return replace(ladder, rungs=(*ladder.rungs, rung), out_of_fold=out_of_fold), residual
+
+    def filled(self, ladder: Ladder, residual: Residual | None) -> Model:
         """The network of the right size, with the ladder in it."""
+        backbone = self.model.network.backbone
         concepts = backbone.concepts()
         sizes = Probe.sizes(ladder, 0 if concepts is None else len(concepts.names))
+        if residual is not None:
+            sizes |= {"residual": "ssgrl", "residual_options": residual.options}
         network = self._network(sizes)
+        if residual is not None:
+            network.load_residual(residual.network, residual.weight)
         network.backbone.load_state_dict(backbone.state_dict())
         if concepts is None:
             network.load_ladder(ladder, None, None)
@@ -154,7 +201,7 @@ class Fitting:
         config = {**self.settings.network_config(), "network_options": sizes}
         return Model(network.eval().to(self.device), self.split.train.categories, config)
 
-    def _pool(self, backbone: Backbone) -> Pooled:
+    def pool(self, backbone: Backbone) -> Pooled:
         """Average the maps of the training images, and ask the backbone's own classifier about them."""
         classifier = backbone.concepts()
         vectors: list[NDArray[np.float32]] = []

@@ -62,7 +62,7 @@ class Training:
         if settings.epochs > asked:
             reason = f"so few images need more epochs to reach about {settings.min_steps} steps (min_steps)"
             talk.say(f"{settings.epochs} epochs instead of {asked}: {reason}")
-        self.model = new_model(self.split.train.labels, settings, talk)
+        self.model = self._new_model()
         if init is not None:
             talk.say(start_from(self.model, init if isinstance(init, Model) else load_model(init)))
         try:
@@ -82,6 +82,9 @@ class Training:
         # Only a method that trains several times from the start needs to remember the start.
         self.initial = {} if self.method.rounds == 1 else copy.deepcopy(self.method.state_dict())
         self._optimise()
+
+    def _new_model(self) -> Model:
+        return new_model(self.split.train.labels, self.settings, self.talk)
 
     @property
     def writes(self) -> bool:

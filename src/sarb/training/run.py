@@ -73,26 +73,28 @@ def fit(
     track: str | Sequence[str] | Trackers | None = None,
     **options: Any,
 ) -> Model:
-    """Train a network on partial labels and return the model of the last epoch.
+    """Train a network on partial labels and return the model, that of the last epoch if there are epochs.
 
+    With no method, network or recipe given, it fits method ``auto`` on the frozen features of the backbone.
     Images that cannot be read are skipped and listed in ``errors.csv``; more than 1 % of them stop the run.
 
     Args:
         train: images with labels in {-1, 0, +1}; hide some first with ``train.hide(known, seed)``.
-        method: a key of ``METHODS``; None takes the recipe's, else ``sarb``.
-        network: a key of ``NETWORKS``; ``ssgrl``.
+        method: a key of ``METHODS``; None takes the recipe's.
+        network: a key of ``NETWORKS``; None takes the recipe's, ``probe`` for ``auto``, otherwise ``ssgrl``.
         backbone: a key of ``BACKBONES``; ``efficientnet_lite0``.
         seed: of weights, order, augmentation and blending (0); the same seed gives the same model.
         out: run folder to write; None writes nothing.
         valid: share of the training images (or a Dataset) for validation after each epoch.
         words: GloVe-format file of word vectors; missing names get a learned embedding.
-        init: model or folder to start from.
+        init: model or folder to start from; ``auto`` takes over its backbone only.
         resume: continue the run in ``out`` from its last finished epoch.
         patience: stop after this many epochs without a better validation mAP.
-        method_options: keyword arguments of the method, e.g. ``{"alpha": 0.5}``.
-        network_options: of the network, e.g. ``{"csrl": "sam"}``.
+        method_options: keyword arguments of the method, e.g. ``{"claims": "strict"}`` for ``auto``.
+        network_options: of the network, e.g. ``{"csrl": "sam"}`` for ``ssgrl``.
         backbone_options: ``train_stages``, ``weights``, ``frozen_norms``, ``scales``.
-        recipe: name or file of a recipe with the defaults; None takes the one for this machine.
+        recipe: name or file of a recipe with the defaults; None takes ``auto``. If another method or network
+            is given, None takes ``gpu`` with a GPU and ``small`` without one.
         progress: report progress on stderr.
         record: facts about the data source to keep in ``config.json``.
         track: also log to ``tensorboard``, ``wandb`` or both; changes no number.
@@ -138,12 +140,12 @@ def start_run(
     track: str | Sequence[str] | Trackers | None = None,
 ) -> Run:
     """Train with settings that are resolved already; arguments as in :func:`fit`."""
-    if settings.patience is not None and not valid:
+    kind = Fitting if find("method", METHODS, settings.method).fitted else Training
+    if settings.patience is not None and not valid and kind is Training:
         raise ConfigError(["patience needs a validation split: add valid=0.1 (--valid 0.1)"])
     folder = None if out is None else RunFolder(out)
     trackers = Trackers.of(track, None if folder is None else folder.path)
     _check_start(train, folder, resume)  # before the first long computation
-    kind = Fitting if find("method", METHODS, settings.method).fitted else Training
     training = kind(train, settings, valid, init, Progress.of(progress))
     config = _config(training, record or {})
     if folder is not None:

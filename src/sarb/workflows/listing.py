@@ -8,7 +8,7 @@ from sarb.auto.names import Tie, Ties, tie
 from sarb.data import DATASETS, load
 from sarb.registry import BACKBONES, METHODS, NETWORKS, summary
 from sarb.rows import ROWS, Row
-from sarb.settings import RECIPES, recipe_names
+from sarb.settings import RECIPES, read_recipe, recipe_names
 
 #: concepts of a category that are shown
 SHOWN = 8
@@ -21,7 +21,10 @@ def listing(what: str) -> dict[str, str]:
     if what == "recipes":
         return {name: _first_line(name) for name in recipe_names()}
     registry = {"methods": METHODS, "networks": NETWORKS, "backbones": BACKBONES, "datasets": DATASETS}[what]
-    return {name: summary(target) for name, target in registry.items()}
+    default = read_recipe(None)["train"].get(what.removesuffix("s"))
+    return {
+        name: summary(target) + (" (default)" if name == default else "") for name, target in registry.items()
+    }
 
 
 def concepts(source: str, options: Mapping[str, str], overrides: Mapping[str, Sequence[str]]) -> Ties:

@@ -19,6 +19,7 @@ from sarb.report import Report, write_report
 from sarb.report.card import model_card
 from sarb.rows import ROWS, Row
 from sarb.runs.folder import RunFolder
+from sarb.scores import Scores
 from sarb.settings import Settings, parse_assignment, read_recipe, resolve, section
 from sarb.training.memory import keep_freed_memory
 from sarb.training.run import Run, start_run
@@ -164,7 +165,7 @@ def _job(
     problems: list[str],
 ) -> Job:
     """Check all settings, and raise everything that is wrong in one message."""
-    content = read_recipe(recipe)
+    content = read_recipe(recipe, options)
     try:
         check_share("known", known)
         settings = resolve(content, **options)
@@ -221,7 +222,21 @@ def calibrate_on_validation(run: Run) -> bool:
     scores = predict(run.model, whole, cache=run.sources.cached, unreadable="skip")
     source = "known labels of the validation images"
     run.folder.write_calibration(calibrate(*both(scores, held.labels), source=source))
+    _list_unreadable(run.folder, held, scores)
     return True
+
+
+def _list_unreadable(folder: RunFolder, held: Dataset, scores: Scores) -> None:
+    """Add validation images to the skipped ones; a method without epochs has not looked at them before."""
+    errors = folder.errors()
+    listed = {row["file_name"] for row in errors}
+    validated = set(held.labels.paths)
+    errors += [
+        {"file_name": name, "reason": reason, "split": "valid"}
+        for name, reason in scores.skipped
+        if name in validated and name not in listed
+    ]
+    folder.write_errors(errors)
 
 
 def evaluate_run(run: Run, test: Dataset, page: bool = True) -> Report:

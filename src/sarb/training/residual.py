@@ -1,0 +1,215 @@
+"""The residual: a semantic network that learns what the ladder leaves over, judged on entries it has not seen.
+
+A network learns on the known entries outside one part, on top of the ladder's out-of-fold logits, and is judged
+on that part. If no weight above 0 lowers the loss there, the rung ends. If one does, two more networks learn
+without two parts each, so that every known entry has a residual that has not seen it; these choose the weight,
+and a last network learns on everything and joins the model:
+
+    s = s_ladder + w · r(image),   w in [0, 1]
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sarb.auto.judge import Judge
+from sarb.auto.ladder import SHARED, Rung
+from sarb.auto.parts import Floats, Mask, Parts
+from sarb.auto.solver import log_loss
+from sarb.batches.sources import Split
+from sarb.data.dataset import Dataset
+from sarb.labels import UNKNOWN, LabelMatrix
+from sarb.model import Model
+from sarb.networks.backbones.base import Backbone
+from sarb.networks.base import Network
+from sarb.networks.on_top import OnTop
+from sarb.progress import Progress
+from sarb.runs.folder import RunFolder
+from sarb.settings import Settings, resolve
+from sarb.training.loop import Training
+
+#: networks that do not learn on everything: the first without one part, the others without two each on average
+GROUPS = 3
+#: weights of the residual that are compared
+WEIGHTS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
+#: settings that the residual does not take from the run
+OWN = ("method", "network", "method_options", "network_options", "lr_scale")
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A trained residual.
+
+    Attributes:
+        network: the inner network.
+        options: keyword options that build it again.
+        weight: w.
+    """
+
+    network: Network
+    options: dict[str, Any]
+    weight: float
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the residuals are trained on.
+
+    Attributes:
+        whole: all images, so that their cached features are found.
+        valid: which of them do not train.
+        rows: (n,) readable ones among the training images.
+        labels: (n, C).
+        scores: (n, C) out-of-fold logits of the ladder.
+        parts: of the known entries.
+        backbone: whose maps the ladder was fitted to.
+        settings: of the residual.
+        talk: reports progress.
+    """
+
+    whole: Dataset
+    valid: float | Dataset | None
+    rows: NDArray[np.int64]
+    labels: LabelMatrix
+    scores: Floats
+    parts: Parts
+    backbone: Backbone
+    settings: Settings
+    talk: Progress
+
+    def train(self, seen: Mask) -> Trained:
+        """Train one network on the known entries in ``seen`` (n, C); with patience, the others say when to stop."""
+        images = Split.of(self.whole, self.valid, self.settings.seed)
+        values = np.zeros(self.whole.labels.values.shape, np.int8)
+        values[images.rows[self.rows]] = np.where(seen, self.labels.values, UNKNOWN)
+        labels = LabelMatrix(values, self.whole.categories, self.whole.labels.paths)
+        offsets = np.zeros((len(images.train), len(labels.categories)), np.float32)
+        offsets[self.rows] = self.scores
+        held = np.zeros(offsets.shape, np.int8)
+        held[self.rows] = np.where(seen, UNKNOWN, self.labels.values)
+        training = ResidualTraining(replace(self.whole, labels=labels), self, Held(offsets, held))
+        training.run(None, lambda log: None)
+        best = training.state.best_epoch
+        return Trained(
+            training.inner,
+            training.settings.network_options,
+            training.scores()[self.rows],
+            training.state.epoch if best < 0 else best + 1,
+        )
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A network, its options, its logits (n, C) of the training images and the epochs that were best for it."""
+
+    network: Network
+    options: dict[str, Any]
+    scores: Floats
+    epochs: int
+
+
+class Held(NamedTuple):
+    """Offsets (N, C) of the training images and the labels (N, C) that are held out, in {-1, 0, +1}."""
+
+    offsets: NDArray[np.float32]
+    labels: NDArray[np.int8]
+
+
+class ResidualTraining(Training):
+    """The usual loop with a network on top of a fitted model."""
+
+    def __init__(self, train: Dataset, task: Task, held: Held) -> None:
+        self.offsets = torch.from_numpy(held.offsets)
+        self.held = held
+        self.backbone = task.backbone
+        super().__init__(train, task.settings, task.valid, None, task.talk)
+
+    def _new_model(self) -> Model:
+        model = super()._new_model()
+        model.network.backbone.load_state_dict(self.backbone.state_dict())
+        return Model(OnTop(model.network, self.offsets), model.categories, model.config)
+
+    def _validate(self, folder: RunFolder | None) -> dict[str, Any]:
+        """With patience: the loss of the known entries that are held out, instead of validation images."""
+        if self.settings.patience is None or not self.held.labels.any():
+            return {}
+        known = self.held.labels != UNKNOWN
+        logits = self.held.offsets[known] + self.scores()[known]
+        loss = float(log_loss(logits, (self.held.labels[known] > 0).astype(np.float64)).mean())
+        if -loss > self.state.best:
+            self.state.best = -loss
+            self.state.best_epoch = self.state.epoch
+        return {"held_out_loss": loss}
+
+    @property
+    def inner(self) -> Network:
+        """The network that was trained."""
+        network = self.model.network
+        assert isinstance(network, OnTop)
+        return network.inner
+
+    def scores(self) -> Floats:
+        """Residual logits (N, C) of the training images."""
+        result = np.zeros(self.held.offsets.shape)
+        inner = self.inner.eval()
+        with torch.inference_mode():
+            for batch in self._plain_batches():
+                maps = inner.from_frozen(batch.images) if batch.frozen else inner.maps(batch.images)
+                result[batch.index.cpu().numpy()] = inner.head(maps).float().cpu().numpy()
+        return result
+
+
+def residual_settings(settings: Settings, method: str) -> Settings:
+    """Settings of the residual: those of the run, with the network, method and rates of the recipe ``auto``."""
+    shared = {
+        field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in OWN
+    }
+    return resolve("auto", method=method, network="ssgrl", **shared)
+
+
+def fit_residual(task: Task) -> tuple[Rung, Residual | None, Floats]:
+    """Try a residual: its rung, the residual if it is kept, and the out-of-fold logits (n, C) with it."""
+    started = time.perf_counter()
+    parts = task.parts
+    judge = Judge.of(parts)
+    group = -(-parts.numbers * (GROUPS - 1) // max(parts.count - 1, 1))  # part 0 alone, then equal shares
+    scores = np.zeros(task.scores.shape)
+    for number in np.unique(group):
+        trained = task.train(parts.known & (group != number))
+        scores = np.where(group == number, trained.scores, scores)
+        if task.settings.patience is not None:  # the first network finds the number of epochs for all
+            task = replace(
+                task, settings=replace(task.settings, epochs=trained.epochs, min_steps=0, patience=None)
+            )
+        weights = _weights(_only(judge, group <= number), task.scores, scores)
+        if not weights[-1]:
+            break
+    each = np.take(weights, parts.numbers)  # chosen without the entry's own part
+    after = task.scores + each * scores
+    gain = judge.gain(task.scores, after)
+    kept = bool(gain.mean > 0 and weights[-1] > 0)
+    residual = None
+    if kept:
+        trained = task.train(parts.known)
+        residual = Residual(trained.network, trained.options, float(weights[-1]))
+    seconds = time.perf_counter() - started
+    name = f"residual {task.settings.method}"
+    rung = Rung(name, kept, judge.mean_ap(after), judge.loss(after), *gain, float(weights[-1]), seconds)
+    return rung, residual, after if kept else task.scores
+
+
+def _only(judge: Judge, tried: Mask) -> Judge:
+    """A judge that looks at some of the entries only."""
+    return replace(judge, weights=np.where(tried, judge.weights, 0.0))
+
+
+def _weights(judge: Judge, before: Floats, residual: Floats) -> Floats:
+    """The weight for each model (F + 1,), the same for all categories."""
+    grid = np.stack([before + weight * residual for weight in WEIGHTS])
+    return judge.choose(grid, np.array(WEIGHTS), SHARED)[:, 0]
