@@ -36,6 +36,11 @@ class Gain(NamedTuple):
     low: float
     high: float
 
+    @property
+    def error(self) -> float:
+        """The standard error that the interval stands for."""
+        return (self.high - self.low) / (2 * 1.96)
+
 
 @dataclass(frozen=True)
 class Judge:

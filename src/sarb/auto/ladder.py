@@ -125,11 +125,14 @@ class _State:
         slope, shift = self.judge.temper(self.held_out)
         return slope * self.scores + shift
 
-    def offer(self, name: str, changed: _State, weight: float, started: float) -> _State:
-        """Keep a rung if the loss of held-out known entries falls, or if forced; the record has it in any case."""
+    def offer(self, name: str, changed: _State, weight: float, started: float, errors: float = 0.0) -> _State:
+        """Keep a rung if the loss of held-out known entries falls, or if forced; the record has it in any case.
+
+        ``errors``: by how many standard errors it must fall.
+        """
         after = changed.held_out
         gain = self.judge.gain(self.held_out, after)
-        kept = self.force or gain.mean > 0
+        kept = self.force or gain.mean > errors * gain.error
         rung = Rung.of(name, kept, self.judge, after, gain, weight, started)
         return replace(changed if kept else self, rungs=[*self.rungs, rung])
 
@@ -250,7 +253,10 @@ def _student(state: _State) -> _State:
 
 
 def _ridge(state: _State, ridges: Sequence[float]) -> _State:
-    """Choose λ again now that evidence explains a part: what is left usually wants a larger one."""
+    """Choose λ again now that evidence explains a part: what is left usually wants a larger one.
+
+    It must gain one standard error: with few labels, five values of λ find a gain by chance.
+    """
     if state.offsets is None:
         return state
     started = time.perf_counter()
@@ -261,7 +267,7 @@ def _ridge(state: _State, ridges: Sequence[float]) -> _State:
         return state
     linear = fit_linear(state.features, state.parts, ridge, state.offsets)
     changed = replace(state, ridge=ridge, linear=linear, scores=linear.scores(state.features) + state.offsets)
-    return state.offer("ridge", changed, ridge, started)
+    return state.offer("ridge", changed, ridge, started, errors=1.0)
 
 
 def _more_positives(parts: Parts, extra: Mask) -> Floats:
