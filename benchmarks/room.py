@@ -15,6 +15,8 @@ The table, also in ``NAME-table.csv``, has the mean over masks of the mAP with i
 
 ``--permute N`` also fits ``names`` with the category names permuted at random, N times, with 10 % of the labels
 known at the smallest size: what wrong names cost, against ``no-names``.
+
+The ladder is fitted without the residual, which is slow; ``benchmarks.rungs`` measures what that adds.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ PERMUTED_LOSS = 0.5
 
 def fit_claims(source: Source, cell: Cell, mask: int, *, claims: str) -> Fitted:
     """The default under one kind of claims."""
-    return fit_auto(source, cell, mask, claims)
+    return fit_auto(source, cell, mask, claims, residual="none")
 
 
 def fit_probe(source: Source, cell: Cell, mask: int) -> Fitted:
@@ -54,7 +56,7 @@ def fit_probe(source: Source, cell: Cell, mask: int) -> Fitted:
 
 def fit_permuted(source: Source, cell: Cell, mask: int, *, permutation: int) -> Fitted:
     """The default with every name at a category drawn at random."""
-    return fit_auto(source, cell, mask, "names", permutation)
+    return fit_auto(source, cell, mask, "names", permutation, residual="none")
 
 
 def permuted(number: int) -> dict[str, Fit]:

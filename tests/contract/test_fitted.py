@@ -231,7 +231,7 @@ def test_options_of_stepwise_training_are_said_to_be_unused(
     said = capsys.readouterr().err
     assert (
         "network.width, backbone.train_stages" in said
-        and "residual: not tried with 36 training images" in said
+        and "residual: not tried, fewer than 1,000 training images" in said
     )
 
 

@@ -149,28 +149,19 @@ class Fitting:
         """Fit all rungs to the features of the training images; a residual only if it is kept."""
         labels = self.split.train.labels.take(pooled.rows)
         ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
-        if self._tries_residual(len(labels)):
-            return self._residual(ladder, labels, pooled.rows)
+        method, reason = self.method.residual_of(ladder)
+        if method != "none":
+            self.talk.say(
+                f"residual: training ssgrl with {method} on what the ladder leaves over; epochs, lr, schedule and "
+                "patience apply to this rung only"
+            )
+            return self._residual(ladder, labels, pooled.rows, method)
+        if reason:
+            self.talk.say(f"residual: not tried, {reason} (method.residual=partial_bce tries it anyway)")
         return ladder, None
 
-    def _tries_residual(self, images: int) -> bool:
-        """Whether the residual is wanted, and there are enough images for it."""
-        if self.method.residual == "none":
-            return False
-        least = self.method.residual_images
-        if images < least:
-            self.talk.say(
-                f"residual: not tried with {images:,} training images (method.residual_images={least})"
-            )
-            return False
-        self.talk.say(
-            f"residual: training ssgrl with {self.method.residual} on what the ladder leaves over; epochs, lr, "
-            "schedule and patience apply to this rung only"
-        )
-        return True
-
     def _residual(
-        self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64]
+        self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64], method: str
     ) -> tuple[Ladder, Residual | None]:
         """The ladder with one more rung, and the residual if it is kept."""
         task = Task(
@@ -181,7 +172,7 @@ class Fitting:
             scores=ladder.out_of_fold,
             parts=Parts.of(labels, self.method.folds, self.settings.seed),
             backbone=self.model.network.backbone,
-            settings=residual_settings(self.settings, self.method.residual),
+            settings=residual_settings(self.settings, method),
             talk=self.talk,
         )
         rung, residual, out_of_fold = fit_residual(task)
