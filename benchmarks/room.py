@@ -15,6 +15,10 @@ The table, also in ``NAME-table.csv``, has the mean over masks of the mAP with i
 
 ``--permute N`` also fits ``names`` with the category names permuted at random, N times, with 10 % of the labels
 known at the smallest size: what wrong names cost, against ``no-names``.
+
+``--ten-lines 10,100`` also fits the baseline of ``benchmarks.default`` with these shares of the labels.
+
+The ladder is fitted without the residual, which is slow; ``benchmarks.rungs`` measures what that adds.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.default import fit_baseline
 from benchmarks.fits import Fit, Key, Results, markdown, run_cell, write_table
 from benchmarks.source import Cell, Fitted, How, Source, add_options, chosen_masks, fit_auto, fit_rungs, load
 
@@ -44,7 +49,7 @@ PERMUTED_LOSS = 0.5
 
 def fit_claims(source: Source, cell: Cell, mask: int, *, claims: str) -> Fitted:
     """The default under one kind of claims."""
-    return fit_auto(source, cell, mask, claims)
+    return fit_auto(source, cell, mask, claims, residual="none")
 
 
 def fit_probe(source: Source, cell: Cell, mask: int) -> Fitted:
@@ -54,7 +59,7 @@ def fit_probe(source: Source, cell: Cell, mask: int) -> Fitted:
 
 def fit_permuted(source: Source, cell: Cell, mask: int, *, permutation: int) -> Fitted:
     """The default with every name at a category drawn at random."""
-    return fit_auto(source, cell, mask, "names", permutation)
+    return fit_auto(source, cell, mask, "names", permutation, residual="none")
 
 
 def permuted(number: int) -> dict[str, Fit]:
@@ -63,6 +68,7 @@ def permuted(number: int) -> dict[str, Fit]:
     return {f"names permuted {seed}": partial(fit_permuted, permutation=seed) for seed in seeds}
 
 
+BASELINE = "ten lines"
 FITS: dict[str, Fit] = {PROBE: fit_probe, **{name: partial(fit_claims, claims=name) for name in CLAIMS}}
 
 
@@ -160,7 +166,7 @@ def summary(found: Mapping[Point, Score]) -> str:
     tables = []
     for title, text in shown.items():
         lines = []
-        for size, model in product(sizes, FITS):
+        for size, model in product(sizes, (BASELINE, *FITS)):
             points = [Point(known, size, model) for known in shares]
             lines.append(
                 [f"{model}, {size} px", *(text(point) if point in found else "" for point in points)]
@@ -192,6 +198,12 @@ def _parser() -> argparse.ArgumentParser:
     add_options(parser, MASKS)
     parser.add_argument("--shares", default="5,10,30,50,90,100", help="percent of the labels known")
     parser.add_argument("--sizes", default="224,320", help="input sizes in pixels")
+    parser.add_argument(
+        "--ten-lines",
+        default="",
+        metavar="SHARES",
+        help="also fit the ten-line baseline, which is slow, at these",
+    )
     parser.add_argument("--permute", type=int, default=0, metavar="N", help="permutations of the names")
     return parser
 
@@ -204,13 +216,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cells = [Cell(name, 0, 0, float(share) / 100) for share in options.shares.split(",")]
     sizes = sorted(int(size) for size in options.sizes.split(","))
     masks = chosen_masks(options, MASKS)
+    baseline = [float(share) for share in options.ten_lines.split(",") if share]
     results = Results(options.out)
     command = "python -m benchmarks.room " + shlex.join(given)
     data = load(options.data, options.option)
     for size in sizes:
         source = Source(data, How(options.develop, options.seed, options.backbone, size))
         for cell in cells:
-            run_cell(source, cell, masks, FITS, results, command)
+            slow = {BASELINE: fit_baseline} if 100 * cell.known in baseline else {}
+            run_cell(source, cell, masks, {**FITS, **slow}, results, command)
         if size == sizes[0]:
             cell = Cell(name, 0, 0, PERMUTED_SHARE / 100)
             run_cell(source, cell, masks, permuted(options.permute), results, command)

@@ -163,14 +163,13 @@ def fit_auto(
 ) -> Fitted:
     """The default, on features that are computed once for all cells.
 
-    A permutation mixes the names up; ``residual`` is the method of the last rung, tried however few the photos
-    are; None leaves it to the default.
+    A permutation mixes the names up; ``residual`` is the method of the last rung, None leaves it to the default.
     """
     problem = source.problem(cell, mask)
     photos = problem.photos
     if permutation is not None:
         photos = replace(photos, labels=_renamed(photos.labels, permutation))
-    options = {"claims": claims, **({} if residual is None else {"residual": residual, "residual_images": 1})}
+    options = {"claims": claims, **({} if residual is None else {"residual": residual})}
     settings = resolve(None, method="auto", method_options=options, **source.how.settings)
     fitting = Fitting(photos, settings, problem.valid, None, Progress(enabled=False))
     train = _rows(source.train, problem.rows)

@@ -1,6 +1,7 @@
 """The residual rung: a semantic network on top of the ladder, kept only if held-out entries gain."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import sarb
 from sarb.auto.judge import Gain
 from sarb.auto.parts import Parts
 from sarb.inference.onnx import OnnxModel
+from sarb.methods.auto import Auto
 from sarb.networks.backbones.base import create_backbone
+from sarb.networks.probe import Probe
 from sarb.progress import Progress
 from sarb.settings import resolve
 from sarb.training import residual
@@ -88,7 +91,7 @@ def test_a_model_with_a_residual_is_saved_loaded_and_exported(squares_data, tmp_
     train = squares_data.train.hide(0.8, 0)
     monkeypatch.setattr(residual, "_weights", lambda judge, before, scores: np.full(6, 0.5))
     monkeypatch.setattr("sarb.auto.judge.Judge.gain", lambda *_: Gain(1.0, 0.5, 1.5))
-    options = {"residual": "partial_bce", "residual_images": 1}
+    options = {"residual": "partial_bce"}
     model = sarb.fit(train, method="auto", method_options=options, epochs=2, progress=False, **TINY)
     assert model.config["network_options"]["residual"] == "ssgrl"
     assert model.network.residual_weight == 0.5
@@ -108,4 +111,21 @@ def test_a_model_with_a_residual_is_saved_loaded_and_exported(squares_data, tmp_
 def test_few_images_are_not_tried(squares_data, capsys):
     model = sarb.fit(squares_data.train.hide(0.8, 0), method="auto", **TINY)
     assert "residual" not in model.config["network_options"]
-    assert "residual: not tried with 36 training images" in capsys.readouterr().err
+    assert "residual: not tried, fewer than 1,000 training images" in capsys.readouterr().err
+
+
+def test_auto_tries_it_with_enough_images_and_without_concepts():
+    method = Auto(Probe(create_backbone("tiny", None), 2))
+
+    def ladder(images, *names):
+        rungs = tuple(SimpleNamespace(name=name, kept=True) for name in names)
+        return SimpleNamespace(out_of_fold=np.zeros((images, 2)), rungs=rungs)
+
+    assert method.residual_of(ladder(1000, "probe", "neighbours")) == ("partial_bce", "")
+    assert method.residual_of(ladder(999, "probe"))[0] == "none"
+    assert method.residual_of(ladder(1000, "probe", "bayes")) == (
+        "none",
+        "the rungs above leave nothing to it (bayes)",
+    )
+    method = Auto(Probe(create_backbone("tiny", None), 2), residual="sarb")
+    assert method.residual_of(ladder(5, "names")) == ("sarb", "")

@@ -17,6 +17,11 @@ from sarb.labels import LabelMatrix
 from sarb.methods.base import Method
 from sarb.networks.base import Network
 
+#: fewest training images for which a residual has ever gained
+RESIDUAL_IMAGES = 1000
+#: rungs after which a residual has never gained: the backbone's own classifier sees what attention would see
+CONCEPT_RUNGS = ("names", "bayes")
+
 
 class Auto(Method):
     """Fit a network that is fitted, not trained step by step.
@@ -29,9 +34,9 @@ class Auto(Method):
         folds: parts of the known entries; every rung is judged on the part its model has not seen.
         neighbours: how many of the nearest training images vote; 0 for none.
         bank: at most this many training images are kept in the model, as feature vectors with their labels.
-        residual: method that trains a semantic network (ssgrl) on what the ladder leaves over: ``"sarb"``,
-            ``"partial_bce"`` or another method for representations; ``"none"`` for no such rung.
-        residual_images: fewest training images for which a residual is tried; with less it has never gained.
+        residual: method that trains a semantic network (ssgrl) on what the ladder leaves over, such as
+            ``"partial_bce"`` or ``"sarb"``; ``"none"`` for no such rung. ``"auto"`` is ``"partial_bce"`` where it
+            can pay: with at least 1,000 images, and if the concepts of the backbone are not used.
         ties: category -> concepts it means, where the name does not say it; an empty list unties it.
     """
 
@@ -46,8 +51,7 @@ class Auto(Method):
         folds: int = 5,
         neighbours: int = COUNT,
         bank: int = BANK,
-        residual: str = "sarb",
-        residual_images: int = 1000,
+        residual: str = "auto",
         ties: dict[str, list[str]] | None = None,
     ) -> None:
         super().__init__(network)
@@ -64,8 +68,19 @@ class Auto(Method):
         self.neighbours = neighbours
         self.bank = bank
         self.residual = residual
-        self.residual_images = residual_images
         self.ties: Mapping[str, list[str]] = ties or {}
+
+    def residual_of(self, ladder: Ladder) -> tuple[str, str]:
+        """The method of the residual on top of a fitted ladder, or ``"none"`` and the reason."""
+        if self.residual != "auto":
+            return self.residual, ""
+        images = len(ladder.out_of_fold)
+        if images < RESIDUAL_IMAGES:
+            return "none", f"fewer than {RESIDUAL_IMAGES:,} training images"
+        concepts = [rung.name for rung in ladder.rungs if rung.kept and rung.name in CONCEPT_RUNGS]
+        if concepts:
+            return "none", f"the rungs above leave nothing to it ({', '.join(concepts)})"
+        return "partial_bce", ""
 
     def fit(
         self,

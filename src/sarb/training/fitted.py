@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sarb.auto.evidence import ConceptScores
+from sarb.auto.frame import framed
 from sarb.auto.ladder import Ladder
 from sarb.auto.parts import Parts
+from sarb.auto.told import table, verdict
 from sarb.batches.features import cached_features
 from sarb.batches.loader import Batches, CachedMaps, Pictures, Source, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
@@ -131,9 +133,11 @@ class Fitting:
         labels = self.split.train.labels.take(pooled.rows)
         ladder, residual = self.fit(pooled)
         self.model = self.filled(ladder, residual)
-        self.state.log = [{"rung": "features", "kept": True, "seconds": round(seconds, 2)}, *ladder.rows]
-        for row in ladder.rows:
-            self.talk.say(_told(row))
+        parts = Parts.of(labels, self.method.folds, self.settings.seed)
+        rows = framed(ladder, pooled.vectors, parts).rows
+        self.state.log = [{"rung": "features", "kept": True, "seconds": round(seconds, 2)}, *rows]
+        for line in (*table(self.state.log), verdict(self.state.log)):
+            self.talk.say(line)
         if folder is not None and self.writes:
             folder.write_tables(self.state.log, [], self.skipped.rows())
             folder.write_train(labels)
@@ -145,28 +149,19 @@ class Fitting:
         """Fit all rungs to the features of the training images; a residual only if it is kept."""
         labels = self.split.train.labels.take(pooled.rows)
         ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
-        if self._tries_residual(len(labels)):
-            return self._residual(ladder, labels, pooled.rows)
+        method, reason = self.method.residual_of(ladder)
+        if method != "none":
+            self.talk.say(
+                f"residual: training ssgrl with {method} on what the ladder leaves over; epochs, lr, schedule and "
+                "patience apply to this rung only"
+            )
+            return self._residual(ladder, labels, pooled.rows, method)
+        if reason:
+            self.talk.say(f"residual: not tried, {reason} (method.residual=partial_bce tries it anyway)")
         return ladder, None
 
-    def _tries_residual(self, images: int) -> bool:
-        """Whether the residual is wanted, and there are enough images for it."""
-        if self.method.residual == "none":
-            return False
-        least = self.method.residual_images
-        if images < least:
-            self.talk.say(
-                f"residual: not tried with {images:,} training images (method.residual_images={least})"
-            )
-            return False
-        self.talk.say(
-            f"residual: training ssgrl with {self.method.residual} on what the ladder leaves over; epochs, lr, "
-            "schedule and patience apply to this rung only"
-        )
-        return True
-
     def _residual(
-        self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64]
+        self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64], method: str
     ) -> tuple[Ladder, Residual | None]:
         """The ladder with one more rung, and the residual if it is kept."""
         task = Task(
@@ -177,7 +172,7 @@ class Fitting:
             scores=ladder.out_of_fold,
             parts=Parts.of(labels, self.method.folds, self.settings.seed),
             backbone=self.model.network.backbone,
-            settings=residual_settings(self.settings, self.method.residual),
+            settings=residual_settings(self.settings, method),
             talk=self.talk,
         )
         rung, residual, out_of_fold = fit_residual(task)
@@ -246,12 +241,3 @@ class Fitting:
         return CachedMaps(
             stored.activations, train.labels.values, self.split.rows, unreadable=stored.unreadable
         )
-
-
-def _told(row: dict[str, Any]) -> str:
-    """A rung in one line."""
-    decision = "kept" if row["kept"] else "left out"
-    return (
-        f"{row['rung']}: out-of-fold mAP {row['mean_ap']:.1f}, loss {row['loss']:.4f} "
-        f"(gain {row['gain']:+.4f}, 95 % {row['low']:+.4f} to {row['high']:+.4f}), {decision}, {row['seconds']:.1f} s"
-    )
