@@ -32,6 +32,7 @@ class Auto(Method):
         residual: method that trains a semantic network (ssgrl) on what the ladder leaves over: ``"sarb"``,
             ``"partial_bce"`` or another method for representations; ``"none"`` for no such rung.
         residual_images: fewest training images for which a residual is tried; with less it has never gained.
+        finetune: also train the last stage of the backbone, and keep it if held-out images gain.
         ties: category -> concepts it means, where the name does not say it; an empty list unties it.
     """
 
@@ -48,6 +49,7 @@ class Auto(Method):
         bank: int = BANK,
         residual: str = "sarb",
         residual_images: int = 1000,
+        finetune: bool = False,
         ties: dict[str, list[str]] | None = None,
     ) -> None:
         super().__init__(network)
@@ -65,6 +67,7 @@ class Auto(Method):
         self.bank = bank
         self.residual = residual
         self.residual_images = residual_images
+        self.finetune = finetune
         self.ties: Mapping[str, list[str]] = ties or {}
 
     def fit(
@@ -73,8 +76,12 @@ class Auto(Method):
         labels: LabelMatrix,
         concepts: ConceptScores | None = None,
         seed: int = 0,
+        judged: NDArray[np.bool_] | None = None,
     ) -> Ladder:
-        """Fit the ladder to pooled maps (N, D), labels (N, C) and concept probabilities of the same images."""
+        """Fit the ladder to pooled maps (N, D), labels (N, C) and concept probabilities of the same images.
+
+        ``judged`` (N,) are the images whose known entries choose and judge; None for all.
+        """
         ties = tie(labels.categories, self.ties).matrix if self.claims == "names" else None
         return fit_ladder(
             pooled,
@@ -86,4 +93,5 @@ class Auto(Method):
             seed=seed,
             neighbours=self.neighbours if self.bank else 0,
             bank=self.bank,
+            judged=judged,
         )
