@@ -121,8 +121,9 @@ def test_the_time_grows_with_the_steps(tuning, monkeypatch):
     tuning = replace(tuning, settings=replace(tuning.settings, epochs=10, min_steps=0, batch_size=12))
     # 36 images once through the frozen stages, 10 epochs of 3 steps with 29 images, and a pass over 36 images
     assert tuning.seconds(np.arange(36)) == pytest.approx(36 * 0.5 + (10 * 3 + 3) * 2)
-    augmented = replace(tuning, settings=replace(tuning.settings, augment=True))
-    assert augmented.seconds(np.arange(36)) == pytest.approx(10 * 36 * 0.5 + (10 * 3 + 3) * 2)
+    for change in ({"augment": True}, {"cache": False}):  # then the frozen stages run in every epoch
+        uncached = replace(tuning, settings=replace(tuning.settings, **change))
+        assert uncached.seconds(np.arange(36)) == pytest.approx(11 * 36 * 0.5 + (10 * 3 + 3) * 2)
 
 
 def test_the_measured_steps_are_real_and_leave_the_backbone_alone(tuning):
@@ -212,6 +213,16 @@ def test_it_is_left_out_where_it_does_not_gain(train, tmp_path, monkeypatch):
     run = RunFolder(tmp_path / "run")
     assert run.log_rows()[-1]["rung"] == "finetune" and run.log_rows()[-1]["kept"] == "False"
     assert len(run.out_of_fold) == len(train)
+
+
+@pytest.mark.parametrize("options", [{"valid": 0.2}, {"cache": False}], ids=["valid", "files"])
+def test_with_validation_images_or_without_the_cache(options, many, tmp_path):
+    train = many.train.hide(0.6, 0)
+    sarb.fit(train, progress=False, out=tmp_path / "run", **FAST, **TUNE, **options)
+    run = RunFolder(tmp_path / "run")
+    assert run.log_rows()[-1]["kept"] == "True"
+    assert len(run.out_of_fold) == (24 if "valid" in options else 30)
+    assert set(run.out_of_fold.paths) < set(run.train.paths)
 
 
 def test_too_few_labels_to_judge(squares_data, capsys):

@@ -20,7 +20,7 @@ from sarb.auto.judge import Judge
 from sarb.auto.ladder import Ladder, Rung
 from sarb.auto.parts import Parts
 from sarb.batches.loader import Batch
-from sarb.batches.sources import Split
+from sarb.batches.sources import Split, use_cache
 from sarb.data.dataset import Dataset
 from sarb.labels import LabelMatrix
 from sarb.model import Model
@@ -114,8 +114,9 @@ class Tuning:
         image, step = training.measure()
         in_epoch = -(-len(self.split.train) // (few.batch_size * training.accelerator.num_processes))
         epochs = self.settings.grown(in_epoch).epochs
-        passes = epochs if self.settings.augment and not self.settings.cache_views else 1
-        frozen = passes * max(1, self.settings.cache_views) * len(self.whole) * image
+        cached = use_cache(self.settings, training.method, training.device, training.model.network.backbone)
+        passes = 1 + self.settings.cache_views if cached else epochs + 1
+        frozen = passes * len(self.whole) * image
         steps = epochs * in_epoch + len(self.whole) / few.batch_size  # one more pass for the ladder
         return float(frozen + steps * step)
 

@@ -233,7 +233,7 @@ class Fitting:
             return False
         self.talk.say(
             f"residual: training ssgrl with {self.method.residual} on what the ladder leaves over; epochs, lr, "
-            "schedule and patience apply to this rung only"
+            f"schedule and patience apply to {'it' if self.method.finetune else 'this rung only'}"
         )
         return True
 
