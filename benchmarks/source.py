@@ -54,6 +54,7 @@ class How:
     seed: int
     backbone: str | None
     image_size: int | None
+    scales: list[float] | None = None
 
     @property
     def split(self) -> str:
@@ -63,7 +64,12 @@ class How:
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments of ``sarb.fit`` that change the features."""
-        return {"backbone": self.backbone, "image_size": self.image_size, "seed": self.seed}
+        settings: dict[str, Any] = {
+            "backbone": self.backbone,
+            "image_size": self.image_size,
+            "seed": self.seed,
+        }
+        return {**settings, "backbone_options": {"scales": self.scales}} if self.scales else settings
 
 
 class Source:

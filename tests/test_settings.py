@@ -290,7 +290,7 @@ def test_option_types():
     assert {"alpha", "beta", "start", "refresh", "form"} <= set(option_types("method", "sarb"))
     assert set(option_types("method", "partial_bce")) == {"form", "positive_weight"}
     assert {"csrl", "dim", "steps"} <= set(option_types("network", "ssgrl"))
-    assert set(option_types("backbone", "tiny")) == {"weights", "train_stages", "frozen_norms"}
+    assert set(option_types("backbone", "tiny")) == {"weights", "train_stages", "frozen_norms", "scales"}
 
 
 # --set

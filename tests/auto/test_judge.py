@@ -1,8 +1,9 @@
 """Losses, scales and choices."""
 
 import numpy as np
+import pytest
 
-from sarb.auto.judge import Judge
+from sarb.auto.judge import Judge, centred
 from sarb.auto.parts import Parts
 from tests.auto.made import made
 
@@ -46,3 +47,23 @@ def test_a_category_whose_evidence_is_wrong_gets_weight_zero():
     assert (chosen[:, 2] == 0).all()
     shared = judge.choose(np.stack([base + weight * evidence for weight in weights]), weights, 1e6)
     assert (shared == shared[:, :1]).all()
+
+
+def test_the_interval_of_map_is_around_it():
+    """Plain percentiles would be too high where positives are few."""
+    labels = made(images=200, known=0.1)[1]
+    judge = Judge.of(Parts.of(labels, 5, 0))
+    scores = labels.values + 2 * np.random.RandomState(0).randn(*labels.shape)
+    spread = judge.spread(scores)
+    found = centred(spread)
+    assert found.mean == pytest.approx(judge.mean_ap(scores)) and found.low < found.mean < found.high
+    np.testing.assert_array_equal(spread, judge.spread(scores))
+    assert centred(np.array([3.0, np.nan])) == pytest.approx((3.0, np.nan, np.nan), nan_ok=True)
+
+
+def test_with_very_many_labels_there_is_no_interval_of_map(monkeypatch):
+    monkeypatch.setattr("sarb.auto.judge.MOST_ENTRIES", 5)
+    labels = made()[1]
+    assert Judge.of(Parts.of(labels, 5, 0)).spread(np.random.RandomState(0).randn(*labels.shape)).shape == (
+        1,
+    )

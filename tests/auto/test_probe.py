@@ -4,7 +4,7 @@ import numpy as np
 
 from sarb.auto.features import fit_projection
 from sarb.auto.parts import Parts
-from sarb.auto.probe import Setting, compare, fit_linear
+from sarb.auto.probe import Setting, compare, fit_linear, row_space
 from sarb.labels import LabelMatrix
 from tests.auto.made import made
 
@@ -66,3 +66,14 @@ def test_a_category_with_one_kind_of_label_keeps_its_rate():
     assert (found.bias[:, 0] < found.bias[:, 2]).all()
     assert (found.bias[:, 2] < found.bias[:, 1]).all()
     assert (found.weight[:, 3] != 0).any()
+
+
+def test_narrow_features_give_the_same_scores():
+    pooled, labels, *_ = made(images=60, width=200)
+    parts = Parts.of(labels, 5, 0)
+    x = pooled - pooled.mean(0)
+    settings = [Setting(1.0), Setting(30.0)]
+    plain = compare(x, parts, settings, steps=200)
+    narrow = compare(x, parts, settings, steps=200, narrow=True)
+    assert row_space(x[:20]).shape == (20, 20) and row_space(x[:, :30]).shape == (60, 30)
+    np.testing.assert_allclose(narrow, plain, atol=0.02)  # of logits of up to 6; both stop a little early

@@ -10,7 +10,7 @@ def test_a_run_measures_fit_rungs_and_calibrate(tmp_path, capsys):
     out = tmp_path / "new" / "times.csv"
     assert main(["--data", "demo", "--out", str(out), "--masks", "1", "--image-size", "64", *DEMO]) == 0
     steps = [row["step"] for row in read_csv(out)]
-    assert steps[:2] == ["fit", "rung probe"]
+    assert steps[:3] == ["fit", "rung ten lines", "rung probe"]
     assert steps[-1] == "calibrate"
     assert all(float(row["seconds"]) >= 0 for row in read_csv(out))
     assert "calibrate" in capsys.readouterr().out

@@ -113,9 +113,13 @@ def test_a_row_per_rung_and_no_training_for_calibration(
     )
     run = RunFolder(folder)
     rungs = {row["rung"]: row for row in run.log_rows()}
-    assert {"features", "probe", "student", "neighbours"} <= set(rungs) and rungs["probe"]["kept"] == "True"
+    assert list(rungs)[:3] == ["features", "ten lines", "probe"] and list(rungs)[-1] == "final"
+    assert {"student", "neighbours"} <= set(rungs)
+    assert [rungs[name]["kept"] for name in ("ten lines", "probe", "final")] == ["False", "True", "True"]
+    assert float(rungs["final"]["mean_ap_low"]) < float(rungs["final"]["mean_ap"])
     assert run.out_of_fold is not None and len(run.out_of_fold) == len(run.train)
-    assert "probe" in run.report_page.read_text(encoding="utf-8")
+    page = run.report_page.read_text(encoding="utf-8")
+    assert "<td>ten lines</td><td>baseline</td>" in page and run.plot("ladder").exists()
     monkeypatch.setattr("sarb.workflows.calibration.out_of_fold", lambda *_, **__: pytest.fail("trained"))
     calibrate_session(folder, progress=False)
     assert sarb.load_model(folder).calibration().fitted
@@ -229,6 +233,17 @@ def test_options_of_stepwise_training_are_said_to_be_unused(
         "network.width, backbone.train_stages" in said
         and "residual: not tried with 36 training images" in said
     )
+
+
+def test_the_ladder_is_printed_and_ends_in_a_sentence(
+    squares_data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit(squares_data.train.hide(0.5, 0), progress=True)
+    said = capsys.readouterr().err.splitlines()
+    header = next(number for number, line in enumerate(said) if line.startswith("rung "))
+    names = [line.split("  ")[0] for line in said[header + 1 :]]
+    assert names[:3] == ["features", "ten lines", "probe"] and names[-2] == "final"
+    assert "out-of-fold mAP on known labels, ten lines of scikit-learn" in said[-1]
 
 
 def test_a_bank_without_votes_is_not_kept() -> None:

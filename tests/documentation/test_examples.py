@@ -79,7 +79,8 @@ def test_demo(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["demo.py", "--out", str(tmp_path / "demo"), "--known", "0.3"])
     runpy.run_path(str(EXAMPLES / "demo.py"), run_name="__main__")
     said = capsys.readouterr().out
-    assert all(word in said for word in ("pooled partial-BCE", "SSGRL", "SARB", "mAP", "OF1", "CF1"))
+    assert all(word in said for word in ("auto, the default", "SSGRL", "SARB", "mAP", "OF1", "CF1"))
+    assert "Blending (SARB) adds" in said and "the ladder of the default" in said
     assert (tmp_path / "demo" / "report.html").is_file()
 
 

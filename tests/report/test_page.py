@@ -178,10 +178,12 @@ def test_the_best_epoch_is_shown_beside_the_last(run, no_pictures):
     assert "best epoch on the validation images" in text and "98.8" in text
 
 
-LADDER = """rung,kept,seconds,mean_ap,loss,gain,low,high,weight
-features,True,4.51,,,,,,
-probe,True,0.288639,39.423869,0.842996,0.173794,0.126474,0.223483,0.03
-neighbours,False,0.03411,nan,0.791976,-0.009247,-0.022182,0.003651,1.5
+LADDER = """rung,kept,seconds,mean_ap,loss,gain,low,high,weight,mean_ap_low,mean_ap_high,ahead,ahead_low,ahead_high
+features,True,4.51,,,,,,,,,,,
+ten lines,False,0.1,37.5,0.86,0.14,0.1,0.18,0.01,33.1,41.9,nan,nan,nan
+probe,True,0.288639,39.423869,0.842996,0.173794,0.126474,0.223483,0.03,35.0,43.7,1.9,0.4,3.3
+residual,False,0.03411,nan,0.791976,-0.009247,-0.022182,0.003651,1.5,nan,nan,nan,nan,nan
+final,True,0.0,39.4,0.84,0.0193,0.0022,0.0351,nan,35.0,43.7,1.9,0.4,3.3
 """
 
 
@@ -191,16 +193,40 @@ def test_a_fitted_run_shows_its_ladder_instead_of_curves(run, no_pictures):
     page = write_report(run).read_text()
     found = page.split("The ladder</h3>")[1].split("</table>")[0]
     rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in found.split("<tr>")[2:]]
-    assert re.findall(r"<th[^>]*>([^<]*)</th>", found)[:3] == ["rung", "kept", "out-of-fold mAP"]
+    assert re.findall(r"<th[^>]*>([^<]*)</th>", found)[:3] == ["rung", "decision", "mAP"]
+    gain = "+0.1265 to +0.2235"
     assert rows == [
-        ["features", "yes", "–", "–", "–", "–", "–", "4.5"],
-        ["probe", "yes", "39.4", "0.8430", "+0.1738", "+0.1265 to +0.2235", "0.03", "0.3"],
-        ["neighbours", "no", "–", "0.7920", "-0.0092", "-0.0222 to +0.0037", "1.5", "0.0"],
+        ["features", "kept", "–", "–", "–", "–", "–", "–", "4.5"],
+        [
+            "ten lines",
+            "baseline",
+            "37.5",
+            "33.1 to 41.9",
+            "0.8600",
+            "+0.1400",
+            "+0.1000 to +0.1800",
+            "0.01",
+            "0.1",
+        ],
+        ["probe", "kept", "39.4", "35.0 to 43.7", "0.8430", "+0.1738", gain, "0.03", "0.3"],
+        ["residual", "left out", "–", "–", "0.7920", "-0.0092", "-0.0222 to +0.0037", "1.5", "0.0"],
+        ["final", "the model", "39.4", "35.0 to 43.7", "0.8400", "+0.0193", "+0.0022 to +0.0351", "–", "0.0"],
     ]
+    assert "ten lines of scikit-learn 37.5 (+1.9, 95 % interval +0.4 to +3.3)" in found
+    assert found.count("<img") == 1
     text = Page(page).text
     assert "Mean loss per epoch" not in text and "no curves: the folder has no log.csv" not in text
     assert "<dt>Epochs</dt>" not in page and "<dt>Learning rate</dt>" not in page
     assert "<dd>5 s</dd>" in page
+
+
+def test_a_ladder_without_baseline_and_intervals_is_shown_too(run, no_pictures):
+    """As earlier versions wrote it."""
+    (run / "log.csv").write_text(
+        "rung,kept,seconds,mean_ap,loss,gain,low,high,weight\nprobe,True,0.3,39.4,0.84,0.17,0.12,0.22,0.03\n"
+    )
+    page = write_report(run).read_text()
+    assert "<td>39.4</td><td>–</td>" in page.split("The ladder</h3>")[1]
 
 
 def test_a_trained_run_has_no_ladder(written):

@@ -13,6 +13,7 @@ from sarb.auto.ladder import fit_ladder
 from sarb.auto.parts import Parts
 from sarb.batches.sources import Split
 from sarb.data.dataset import Data, Dataset
+from sarb.errors import ConfigError
 from sarb.inference.onnx import OnnxModel
 from sarb.labels import LabelMatrix
 from sarb.networks.backbones.base import create_backbone
@@ -211,7 +212,8 @@ def test_it_is_left_out_where_it_does_not_gain(train, tmp_path, monkeypatch):
     assert frozen.keys() == tuned.keys()
     assert all(torch.equal(frozen[key], value) for key, value in tuned.items())
     run = RunFolder(tmp_path / "run")
-    assert run.log_rows()[-1]["rung"] == "finetune" and run.log_rows()[-1]["kept"] == "False"
+    row = run.log_rows()[-2]
+    assert (row["rung"], row["kept"], row["mean_ap"], row["gain"]) == ("finetune", "False", "nan", "-0.1")
     assert len(run.out_of_fold) == len(train)
 
 
@@ -220,9 +222,21 @@ def test_with_validation_images_or_without_the_cache(options, many, tmp_path):
     train = many.train.hide(0.6, 0)
     sarb.fit(train, progress=False, out=tmp_path / "run", **FAST, **TUNE, **options)
     run = RunFolder(tmp_path / "run")
-    assert run.log_rows()[-1]["kept"] == "True"
+    assert run.log_rows()[-2]["rung"] == "finetune" and run.log_rows()[-2]["kept"] == "True"
     assert len(run.out_of_fold) == (24 if "valid" in options else 30)
     assert set(run.out_of_fold.paths) < set(run.train.paths)
+
+
+def test_a_backbone_that_cannot_train_a_stage(train, capsys, monkeypatch):
+    """It is not offered, and asking for it is an error before anything is computed."""
+    monkeypatch.setattr(finetune, "ENOUGH", 1)
+    monkeypatch.setattr(finetune, "POOR", 0.0)
+    scales = {"backbone_options": {"scales": [1.0, 0.5]}}
+    sarb.fit(train, **TINY, **scales)
+    assert "--finetune" not in capsys.readouterr().err
+    for options in (scales, {"backbone_options": {"train_stages": 9}}):
+        with pytest.raises(ConfigError, match="train_stages"):
+            sarb.fit(train, **TINY, **options, **TUNE)
 
 
 def test_too_few_labels_to_judge(squares_data, capsys):
@@ -238,7 +252,9 @@ def test_same_seed_same_model(train):
 
 def test_the_run_has_a_row_and_honest_scores(run, squares_data):
     folder = RunFolder(run)
-    row = folder.log_rows()[-1]
+    baseline, row, final = (folder.log_rows()[each] for each in (1, -2, -1))
+    assert baseline["rung"] == "ten lines" and final["rung"] == "final"
+    assert final["loss"] == row["loss"] and final["mean_ap"] == row["mean_ap"]  # on the same images
     assert row["rung"] == "finetune" and row["kept"] == "True" and row["weight"] == "1.0"
     assert float(row["low"]) <= float(row["gain"]) <= float(row["high"]) and float(row["seconds"]) > 0
     assert not {"names", "bayes"} & {row["rung"] for row in folder.log_rows()}

@@ -23,8 +23,9 @@ from sarb.auto.evidence import ConceptBayes, ConceptScores, NameEvidence
 from sarb.auto.features import WIDTH, Projection, fit_projection
 from sarb.auto.judge import Judge
 from sarb.auto.neighbours import BANK, COUNT, bank_labels, bank_rows, nearest
-from sarb.auto.parts import Floats, Mask, Parts, log_odds
+from sarb.auto.parts import Floats, Mask, Parts
 from sarb.auto.probe import RIDGES, Linear, Setting, compare, fit_linear
+from sarb.auto.rung import BASELINE, Rung, over_rates
 from sarb.auto.solver import sigmoid
 from sarb.errors import check_choice
 from sarb.labels import LabelMatrix
@@ -40,42 +41,6 @@ NEIGHBOUR_WEIGHTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5)
 SHARED = 1e6
 #: share of the expected unknown positives that the student takes for positives
 SUREST = 0.5
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One step of the ladder, measured out of fold on the known entries.
-
-    Args:
-        name: ``probe``, ``names``, ``bayes``, ``ridge`` (λ chosen again), ``student`` or ``neighbours``.
-        kept: whether the final model uses it.
-        mean_ap: mAP over known entries with it, in percent.
-        loss: mean loss with it; 1 is knowing the rates only.
-        gain: fall of the loss against the ladder so far, with its 95 % interval ``low`` to ``high``.
-        low: see gain.
-        high: see gain.
-        weight: mean weight over the categories; λ for probe and ridge; added positives per category.
-        seconds: that it took.
-    """
-
-    name: str
-    kept: bool
-    mean_ap: float
-    loss: float
-    gain: float
-    low: float
-    high: float
-    weight: float
-    seconds: float
-
-    def row(self) -> dict[str, Any]:
-        """As a row of ``log.csv``."""
-        names = ("mean_ap", "loss", "gain", "low", "high", "weight", "seconds")
-        return {
-            "rung": self.name,
-            "kept": self.kept,
-            **{name: round(float(getattr(self, name)), 6) for name in names},
-        }
 
 
 @dataclass(frozen=True)
@@ -119,7 +84,8 @@ class Ladder:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """Rows of ``log.csv``."""
-        return [rung.row() for rung in self.rungs]
+        baseline = next((rung for rung in self.rungs if rung.name == BASELINE), None)
+        return [rung.row(None if rung is baseline else baseline) for rung in self.rungs]
 
     def __call__(self, pooled: NDArray[np.floating], concepts: ConceptScores | None = None) -> Floats:
         """Logits (N, C) of new images from pooled vectors (N, D) and concept probabilities."""
@@ -159,21 +125,15 @@ class _State:
         slope, shift = self.judge.temper(self.held_out)
         return slope * self.scores + shift
 
-    def offer(self, name: str, changed: _State, weight: float, started: float) -> _State:
-        """Keep a rung if the loss of held-out known entries falls, or if forced; the record has it in any case."""
-        before = self.held_out
+    def offer(self, name: str, changed: _State, weight: float, started: float, errors: float = 0.0) -> _State:
+        """Keep a rung if the loss of held-out known entries falls, or if forced; the record has it in any case.
+
+        ``errors``: by how many standard errors it must fall.
+        """
         after = changed.held_out
-        gain = self.judge.gain(before, after)
-        kept = self.force or gain.mean > 0
-        rung = Rung(
-            name,
-            kept,
-            self.judge.mean_ap(after),
-            self.judge.loss(after),
-            *gain,
-            weight=weight,
-            seconds=time.perf_counter() - started,
-        )
+        gain = self.judge.gain(self.held_out, after)
+        kept = self.force or gain.mean > errors * gain.error
+        rung = Rung.of(name, kept, self.judge, after, gain, weight, started)
         return replace(changed if kept else self, rungs=[*self.rungs, rung])
 
 
@@ -249,14 +209,8 @@ def _probe(features: Floats, parts: Parts, ridges: Sequence[float], judged: Mask
     ridge = float(ridges[int(np.argmin(losses))])
     linear = fit_linear(features, parts, ridge)
     state = _State(features, parts, judge, ridge, linear, linear.scores(features))
-    rates = np.stack([log_odds(parts.rates(model)) for model in parts.models])
-    nothing = np.broadcast_to(rates[:, None], state.scores.shape)
-    gain = judge.gain(parts.held_out(nothing), state.held_out)
-    seconds = time.perf_counter() - started
-    rung = Rung(
-        "probe", True, judge.mean_ap(state.held_out), judge.loss(state.held_out), *gain, ridge, seconds
-    )
-    return replace(state, rungs=[rung])
+    gain = over_rates(judge, state.held_out)
+    return replace(state, rungs=[Rung.of("probe", True, judge, state.held_out, gain, ridge, started)])
 
 
 def _with_concepts(
@@ -302,7 +256,10 @@ def _student(state: _State) -> _State:
 
 
 def _ridge(state: _State, ridges: Sequence[float]) -> _State:
-    """Choose λ again now that evidence explains a part: what is left usually wants a larger one."""
+    """Choose λ again now that evidence explains a part: what is left usually wants a larger one.
+
+    It must gain one standard error: with few labels, five values of λ find a gain by chance.
+    """
     if state.offsets is None:
         return state
     started = time.perf_counter()
@@ -313,7 +270,7 @@ def _ridge(state: _State, ridges: Sequence[float]) -> _State:
         return state
     linear = fit_linear(state.features, state.parts, ridge, state.offsets)
     changed = replace(state, ridge=ridge, linear=linear, scores=linear.scores(state.features) + state.offsets)
-    return state.offer("ridge", changed, ridge, started)
+    return state.offer("ridge", changed, ridge, started, errors=1.0)
 
 
 def _more_positives(parts: Parts, extra: Mask) -> Floats:

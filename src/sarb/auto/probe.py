@@ -96,6 +96,9 @@ def compare(
     settings: Sequence[Setting],
     evidence: NDArray[np.floating] | None = None,
     base: NDArray[np.floating] | None = None,
+    *,
+    steps: int = COMPARISON_STEPS,
+    narrow: bool = False,
 ) -> Floats:
     """Out-of-fold logits (G, N, C) of the known entries under each of G settings; 0 for unknown entries.
 
@@ -105,6 +108,9 @@ def compare(
         settings: G of them, solved together.
         evidence: (F + 1, N, C), multiplied by the weight of a setting.
         base: (F + 1, N, C) an offset under every setting.
+        steps: of L-BFGS, at most.
+        narrow: turn the features of a category with few known rows into as many as it has rows, see
+            :func:`row_space`. The result is the same, sooner if there are many features.
     """
     models = range(parts.count)
     rates = np.stack([parts.rates(model) for model in models])
@@ -114,18 +120,31 @@ def compare(
     for category, rows in parts.columns():
         if not len(rows):
             continue
-        x = features[rows]
+        x = row_space(features[rows]) if narrow else features[rows]
         offsets = np.zeros((len(settings), parts.count, len(rows)))
         if evidence is not None:
             offsets += alphas[:, None, None] * evidence[: parts.count, rows, category]
         if base is not None:
             offsets += base[: parts.count, rows, category]
         entries = _Entries.of(parts, category, rows, models)
-        found = _fit_category(x, entries, offsets, ridges, rates[:, category], COMPARISON_STEPS)
+        found = _fit_category(x, entries, offsets, ridges, rates[:, category], steps)
         logits = found[:, :, :-1] @ x.T + found[:, :, -1:] + offsets
         own = parts.numbers[rows, category]
         result[:, rows, category] = logits[:, own, np.arange(len(rows))]
     return result
+
+
+def row_space(x: Floats) -> Floats:
+    """Rows (n, d) -> (n, n) with the same inner products if 2n ≤ d, else unchanged.
+
+    The w that minimises loss + λ/2 ‖w‖² lies in the space of the rows, so in coordinates of that space every
+    logit is the same. The coordinates are the principal ones, for which the solver is fast.
+    """
+    if 2 * len(x) > x.shape[1]:
+        return x
+    squares, vectors = np.linalg.eigh(x @ x.T)
+    out: Floats = vectors * np.sqrt(np.maximum(squares, 0.0))
+    return out
 
 
 class _Entries(NamedTuple):

@@ -29,8 +29,8 @@ class Auto(Method):
         folds: parts of the known entries; every rung is judged on the part its model has not seen.
         neighbours: how many of the nearest training images vote; 0 for none.
         bank: at most this many training images are kept in the model, as feature vectors with their labels.
-        residual: method that trains a semantic network (ssgrl) on what the ladder leaves over: ``"sarb"``,
-            ``"partial_bce"`` or another method for representations; ``"none"`` for no such rung.
+        residual: method that trains a semantic network (ssgrl) on what the ladder leaves over, such as
+            ``"partial_bce"`` or ``"sarb"``; ``"none"`` for no such rung.
         residual_images: fewest training images for which a residual is tried; with less it has never gained.
         finetune: also train the last stage of the backbone, and keep it if held-out images gain.
         ties: category -> concepts it means, where the name does not say it; an empty list unties it.
@@ -47,7 +47,7 @@ class Auto(Method):
         folds: int = 5,
         neighbours: int = COUNT,
         bank: int = BANK,
-        residual: str = "sarb",
+        residual: str = "partial_bce",
         residual_images: int = 1000,
         finetune: bool = False,
         ties: dict[str, list[str]] | None = None,

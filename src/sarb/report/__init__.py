@@ -13,6 +13,7 @@ card          the model card (README.md of a model folder)
 style         one look for all plots, light and dark
 plots         average precision, precision-recall curves, co-occurrence, counts
 curves        training curves from log.csv
+rungs         the ladder of a fitted run
 reliability   the reliability plot of a calibration
 samples       sample predictions on test images
 overlay       heat maps over an image

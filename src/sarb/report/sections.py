@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sarb.auto import told
 from sarb.labelling.calibration import Calibration
 from sarb.report import curves, html, plots, samples
 from sarb.report.reliability import reliability
 from sarb.report.report import Report, number, ranked
+from sarb.report.rungs import rungs
 from sarb.report.style import Theme, write_png
 from sarb.runs.folder import RunFolder
 
@@ -22,8 +24,10 @@ PROBABILITIES = {
     "after": "calibrated",
     "base_rate": "base rate only",
 }
-#: shown where a rung has no number
-NOTHING = "–"
+#: columns of the ladder
+RUNG_COLUMNS = (
+    *("rung", "decision", "mAP", "95 % interval", "loss", "gain", "95 % interval", "weight", "seconds"),
+)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,13 @@ class SampleCard:
     name: str
     guesses: Sequence[samples.Guess]
     hidden: int
+
+
+@dataclass(frozen=True)
+class Fitted(html.PlottedTable):
+    """The ladder of a run that was fitted, and what came out in one sentence."""
+
+    verdict: str
 
 
 def learned(run: RunFolder) -> list[html.Plot] | None:
@@ -87,34 +98,44 @@ def learned(run: RunFolder) -> list[html.Plot] | None:
     ]
 
 
-def ladder(run: RunFolder) -> html.Table | None:
+def ladder(run: RunFolder) -> Fitted | None:
     """The rungs of a run that was fitted; None for a run that was trained step by step."""
     rows = run.log_rows()
     if not rows or "rung" not in rows[0]:
         return None
-    header = ["rung", "kept", "out-of-fold mAP", "loss", "gain", "95 % interval", "weight", "seconds"]
-    return html.Table(header, [_rung(row) for row in rows])
+    picture = _plot(
+        run,
+        "ladder",
+        lambda theme: rungs(rows, theme=theme),
+        "Out-of-fold mAP of each rung, and the fall of the loss",
+        "Left: mAP on known training labels, each scored by a model that had not seen it. The dashed line is "
+        "ten lines of scikit-learn; the bars are 95 % intervals of the difference from it, on the same "
+        "resampled images, so a bar that crosses the line is no clear difference. Right: how much each rung "
+        "lowers the loss. Filled points are kept, empty ones left out; the diamond is the final model.",
+    )
+    table = html.Table(list(RUNG_COLUMNS), [_rung(row) for row in rows])
+    return Fitted(table, picture, told.verdict(rows))
 
 
 def _rung(row: Mapping[str, str]) -> list[html.Cell]:
     """A row of ``log.csv`` as cells."""
-    low = _figure(row.get("low"), "+.4f")
-    high = _figure(row.get("high"), "+.4f")
     return [
         html.Cell(row["rung"]),
-        html.Cell("yes" if row.get("kept") == "True" else "no"),
-        html.Cell(_figure(row.get("mean_ap"), ".1f")),
-        html.Cell(_figure(row.get("loss"), ".4f")),
-        html.Cell(_figure(row.get("gain"), "+.4f")),
-        html.Cell(low if low == high == NOTHING else f"{low} to {high}"),
-        html.Cell(_figure(row.get("weight"), ".3g")),
-        html.Cell(_figure(row.get("seconds"), ".1f")),
+        html.Cell(told.decision(row)),
+        html.Cell(told.figure(row, "mean_ap", ".1f")),
+        html.Cell(_interval(row, "mean_ap_low", "mean_ap_high", ".1f")),
+        html.Cell(told.figure(row, "loss", ".4f")),
+        html.Cell(told.figure(row, "gain", "+.4f")),
+        html.Cell(_interval(row, "low", "high", "+.4f")),
+        html.Cell(told.figure(row, "weight", ".3g")),
+        html.Cell(told.figure(row, "seconds", ".1f")),
     ]
 
 
-def _figure(text: str | None, form: str) -> str:
-    """A number of the log for the page; a dash where the rung has none."""
-    return NOTHING if text is None or text in ("", "nan") else format(float(text), form)
+def _interval(row: Mapping[str, str], low: str, high: str, form: str) -> str:
+    """Two numbers of the log; a dash where the rung has none."""
+    ends = [told.figure(row, name, form) for name in (low, high)]
+    return told.DASH if ends == [told.DASH] * 2 else " to ".join(ends)
 
 
 def categories(run: RunFolder, report: Report | None) -> html.PlottedTable | None:

@@ -8,6 +8,7 @@ with the ladder on frozen features. Both score these entries out of fold.
 
 from __future__ import annotations
 
+import copy
 import time
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -17,11 +18,13 @@ import torch
 from numpy.typing import NDArray
 
 from sarb.auto.judge import Judge
-from sarb.auto.ladder import Ladder, Rung
+from sarb.auto.ladder import Ladder
 from sarb.auto.parts import Parts
+from sarb.auto.rung import FINETUNE, Rung
 from sarb.batches.loader import Batch
 from sarb.batches.sources import Split, use_cache
 from sarb.data.dataset import Dataset
+from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix
 from sarb.model import Model
 from sarb.networks.backbones.base import Backbone
@@ -94,6 +97,19 @@ class Tuning:
     def split(self) -> Split:
         """Images that train the stage, and those that do not: the run's validation images are among them."""
         return Split.of(self.whole, self.share, self.settings.seed)
+
+    def check(self) -> None:
+        """Raise ConfigError if the backbone cannot train these stages."""
+        copy.deepcopy(self.backbone).freeze(self.stages)
+
+    @property
+    def possible(self) -> bool:
+        """Whether the backbone can train these stages; one at several scales cannot."""
+        try:
+            self.check()
+        except ConfigError:
+            return False
+        return True
 
     @property
     def stages(self) -> int:
@@ -173,13 +189,9 @@ def compared(frozen: Ladder, tuned: Ladder, parts: Parts, stages: int, started: 
     judge = Judge.of(parts)
     after = tuned.out_of_fold
     gain = judge.gain(frozen.out_of_fold, after)
-    seconds = time.perf_counter() - started
-    return Rung(
-        "finetune",
-        gain.mean > 0,
-        judge.mean_ap(after),
-        judge.loss(after),
-        *gain,
-        weight=float(stages),
-        seconds=seconds,
-    )
+    rung = Rung.of(FINETUNE, gain.mean > 0, judge, after, gain, float(stages), started)
+    if rung.kept:
+        return rung
+    # beside rungs that are measured on all images, the figures of a few would mislead
+    nothing = float("nan")
+    return replace(rung, mean_ap=nothing, loss=nothing, spread=np.array([nothing]))

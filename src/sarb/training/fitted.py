@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sarb.auto.evidence import ConceptScores
+from sarb.auto.frame import framed
 from sarb.auto.judge import Judge
 from sarb.auto.ladder import Ladder
 from sarb.auto.parts import Mask, Parts
+from sarb.auto.told import table, verdict
 from sarb.batches.features import cached_features
 from sarb.batches.loader import Batches, CachedMaps, Pictures, Source, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
@@ -108,6 +110,8 @@ class Fitting:
         self.model = Model(network, self.split.train.categories, self.settings.network_config())
         if init is not None:
             self.talk.say(take_backbone(self.model, init if isinstance(init, Model) else load_model(init)))
+        if self.method.finetune:
+            self._tuning().check()  # before the first long computation
         plain = Pictures(self.split.train.paths, self.split.train.labels.values, [self.model.transform])
         self.sources = Sources(plain, plain, plain, cached=self.cached)
 
@@ -153,9 +157,11 @@ class Fitting:
         found = self.fit(pooled)
         ladder = found.ladder
         self.model = self.filled(ladder, found.residual, found.backbone)
-        self.state.log = [{"rung": "features", "kept": True, "seconds": round(seconds, 2)}, *ladder.rows]
-        for row in ladder.rows:
-            self.talk.say(_told(row))
+        parts = Parts.of(labels, self.method.folds, self.settings.seed)
+        rows = framed(ladder, pooled.vectors, parts, found.honest).rows
+        self.state.log = [{"rung": "features", "kept": True, "seconds": round(seconds, 2)}, *rows]
+        for line in (*table(self.state.log), verdict(self.state.log)):
+            self.talk.say(line)
         if folder is not None and self.writes:
             folder.write_tables(self.state.log, [], self.skipped.rows())
             folder.write_train(labels)
@@ -184,12 +190,13 @@ class Fitting:
     def _offer_finetuning(self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64]) -> None:
         """Where frozen features are poor, say that the last stage can be trained, and how long that takes."""
         loss = Judge.of(Parts.of(labels, self.method.folds, self.settings.seed)).loss(ladder.out_of_fold)
-        if not self.reports or not is_poor(loss, labels):
+        tuning = self._tuning()
+        if not (self.reports and is_poor(loss, labels) and tuning.possible):
             return
         self.talk.say(
             f"frozen features explain little here (loss {loss:.2f}; 1 is knowing only the rates): --finetune "
             "(method.finetune=true) trains the last stage of the backbone too, "
-            f"{about(self._tuning().seconds(self.split.rows[rows]))} on this machine"
+            f"{about(tuning.seconds(self.split.rows[rows]))} on this machine"
         )
 
     def _finetuned(self, frozen: Fitted, labels: LabelMatrix, rows: NDArray[np.int64]) -> Fitted:
@@ -318,12 +325,3 @@ class Fitting:
         return CachedMaps(
             stored.activations, train.labels.values, self.split.rows, unreadable=stored.unreadable
         )
-
-
-def _told(row: dict[str, Any]) -> str:
-    """A rung in one line."""
-    decision = "kept" if row["kept"] else "left out"
-    return (
-        f"{row['rung']}: out-of-fold mAP {row['mean_ap']:.1f}, loss {row['loss']:.4f} "
-        f"(gain {row['gain']:+.4f}, 95 % {row['low']:+.4f} to {row['high']:+.4f}), {decision}, {row['seconds']:.1f} s"
-    )

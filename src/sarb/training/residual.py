@@ -19,8 +19,9 @@ import torch
 from numpy.typing import NDArray
 
 from sarb.auto.judge import Judge
-from sarb.auto.ladder import SHARED, Rung
+from sarb.auto.ladder import SHARED
 from sarb.auto.parts import Floats, Mask, Parts
+from sarb.auto.rung import Rung
 from sarb.auto.solver import log_loss
 from sarb.batches.sources import Split
 from sarb.data.dataset import Dataset
@@ -198,9 +199,8 @@ def fit_residual(task: Task) -> tuple[Rung, Residual | None, Floats]:
     if kept:
         trained = task.train(parts.known)
         residual = Residual(trained.network, trained.options, float(weights[-1]))
-    seconds = time.perf_counter() - started
     name = f"residual {task.settings.method}"
-    rung = Rung(name, kept, judge.mean_ap(after), judge.loss(after), *gain, float(weights[-1]), seconds)
+    rung = Rung.of(name, kept, judge, after, gain, float(weights[-1]), started)
     return rung, residual, after if kept else task.scores
 
 

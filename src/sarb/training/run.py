@@ -92,7 +92,7 @@ def fit(
         patience: stop after this many epochs without a better validation mAP.
         method_options: keyword arguments of the method, e.g. ``{"claims": "strict"}`` for ``auto``.
         network_options: of the network, e.g. ``{"csrl": "sam"}`` for ``ssgrl``.
-        backbone_options: ``train_stages``, ``weights``, ``frozen_norms``.
+        backbone_options: ``train_stages``, ``weights``, ``frozen_norms``, ``scales``.
         recipe: name or file of a recipe with the defaults; None takes ``auto``. If another method or network
             is given, None takes ``gpu`` with a GPU and ``small`` without one.
         progress: report progress on stderr.

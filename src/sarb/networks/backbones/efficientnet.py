@@ -17,8 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sarb.networks.backbones.base import Backbone, read_weights
+from sarb.networks.backbones.base import read_weights
 from sarb.networks.backbones.concepts import Concepts, imagenet
+from sarb.networks.backbones.stages import Backbone
 
 #: per stage of Lite0: blocks, kernel size, stride of the first block, expansion, output channels
 STAGES = (

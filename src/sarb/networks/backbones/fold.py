@@ -12,7 +12,7 @@ import copy
 import torch
 from torch import nn
 
-from sarb.networks.backbones.base import Backbone
+from sarb.networks.backbones.stages import Backbone
 
 #: largest accepted difference from the original backbone, relative to its largest output
 CLOSE = 1e-4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from sarb.networks.backbones.base import Backbone
+from sarb.networks.backbones.stages import Backbone
 
 
 def _stage(inputs: int, outputs: int, size: int, stride: int) -> nn.Sequential:

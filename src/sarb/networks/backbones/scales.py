@@ -1,0 +1,117 @@
+"""Several resolutions: a frozen backbone looks at the image at further sizes, and the maps are joined.
+
+For each further scale s the image (S pixels) is resized to the multiple of 32 nearest to s · S and goes through
+the same backbone. Its map is resized to the grid of the first one, and the channels are concatenated. So the
+result is a backbone like any other, with width D · (number of scales).
+
+A resize is bilinear, with antialiasing where it shrinks: Y = A X Aᵀ, where row i of A has triangle weights
+around (i + ½) · n / m, normalised. As products of matrices it runs and exports the same way everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from math import isfinite
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sarb.errors import ConfigError
+from sarb.networks.backbones.concepts import Concepts
+from sarb.networks.backbones.stages import Backbone
+
+#: sizes of resized images are multiples of it: the stride of most backbones
+STEP = 32
+
+
+class MultiScale(Backbone):
+    """A frozen backbone at several scales, its maps concatenated.
+
+    Args:
+        trunk: the backbone; all of it is frozen.
+        scales: 1 and the further scales.
+    """
+
+    stage_names = ("scales",)
+    default_train_stages = 0
+
+    def __init__(self, trunk: Backbone, scales: Sequence[float]) -> None:
+        super().__init__()
+        good = all(isfinite(scale) and scale > 0 for scale in scales)
+        if not good or list(scales[:1]) != [1.0] or len(set(scales)) < len(scales):
+            raise ConfigError(
+                [f"backbone.scales must be 1 and further different numbers above 0, got {list(scales)}"]
+            )
+        trunk.freeze(0)
+        self.body = _Scales(trunk, scales)
+        self.width = trunk.width * len(scales)
+        self.mean = trunk.mean
+        self.std = trunk.std
+
+    def stage(self, name: str) -> list[nn.Module]:
+        """All of it is one stage."""
+        return [self.body]
+
+    def freeze(self, train_stages: int, frozen_norms: bool = False) -> None:
+        """Everything stays frozen; training a stage is an error."""
+        if train_stages != 0:
+            raise ConfigError(
+                [
+                    f"backbone.scales needs a frozen backbone, got train_stages={train_stages}: use one scale, "
+                    "or backbone.train_stages=0"
+                ]
+            )
+        super().freeze(0, frozen_norms)
+
+    def concepts(self) -> Concepts | None:
+        """The trunk's own classifier, which sees the first scale only."""
+        found = self.body.trunk.concepts()
+        if found is None:
+            return None
+        return replace(found, weight=F.pad(found.weight, (0, self.width - found.weight.shape[1])))
+
+    def frozen_fingerprint(self) -> str:
+        """Return a hash of the trunk and the scales."""
+        parts = f"{type(self).__name__}:{self.body.scales}:{self.body.trunk.frozen_fingerprint()}"
+        return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+
+class _Scales(nn.Module):
+    """Images (B, 3, S, S) -> maps (B, D · scales, H, W), all on the grid of the first scale."""
+
+    def __init__(self, trunk: Backbone, scales: Sequence[float]) -> None:
+        super().__init__()
+        self.trunk = trunk
+        self.scales = tuple(float(scale) for scale in scales)
+
+    def forward(self, images: Tensor) -> Tensor:
+        first: Tensor = self.trunk(images)
+        maps = [first]
+        for scale in self.scales[1:]:
+            height, width = (max(STEP, round(scale * size / STEP) * STEP) for size in images.shape[-2:])
+            maps.append(resize(self.trunk(resize(images, height, width)), *first.shape[-2:]))
+        return torch.cat(maps, 1)
+
+
+def resize(images: Tensor, height: int, width: int) -> Tensor:
+    """Resize (B, C, H, W) to (B, C, height, width), bilinear with antialiasing."""
+    down = torch.from_numpy(_weights(images.shape[-2], height)).to(images)
+    across = torch.from_numpy(_weights(images.shape[-1], width)).to(images)
+    return down @ images @ across.T
+
+
+@cache
+def _weights(before: int, after: int) -> NDArray[np.float32]:
+    """The matrix A (after, before) of a resize."""
+    ratio = before / after
+    centres = (np.arange(after)[:, None] + 0.5) * ratio
+    distances = np.abs(np.arange(before)[None, :] + 0.5 - centres) / max(ratio, 1.0)
+    triangle = np.maximum(0.0, 1.0 - distances)
+    weights: NDArray[np.float32] = (triangle / triangle.sum(1, keepdims=True)).astype(np.float32)
+    return weights
