@@ -188,7 +188,9 @@ def compared(frozen: Ladder, tuned: Ladder, parts: Parts, stages: int, started: 
     """The rung ``finetune``: both ladders on known entries of the images that judge, which ``parts`` has only."""
     judge = Judge.of(parts)
     after = tuned.out_of_fold
-    gain = judge.gain(frozen.out_of_fold, after)
+    # the scores of the tuned ladder are tempered on these entries, and the judge tempers them again: the same here
+    slope, shift = judge.temper(frozen.out_of_fold)
+    gain = judge.gain(slope * frozen.out_of_fold + shift, after)
     rung = Rung.of(FINETUNE, gain.mean > 0, judge, after, gain, float(stages), started)
     if rung.kept:
         return rung

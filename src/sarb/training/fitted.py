@@ -190,8 +190,10 @@ class Fitting:
     def _offer_finetuning(self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64]) -> None:
         """Where frozen features are poor, say that the last stage can be trained, and how long that takes."""
         loss = Judge.of(Parts.of(labels, self.method.folds, self.settings.seed)).loss(ladder.out_of_fold)
+        if not (self.reports and is_poor(loss, labels)):
+            return
         tuning = self._tuning()
-        if not (self.reports and is_poor(loss, labels) and tuning.possible):
+        if not tuning.possible:
             return
         self.talk.say(
             f"frozen features explain little here (loss {loss:.2f}; 1 is knowing only the rates): --finetune "
@@ -207,9 +209,7 @@ class Fitting:
         if not Judge.of(parts).weights.any() or not labels.known[~held].any():
             self.talk.say("finetune: not tried, too few labels are known to judge it on held-out images")
             return frozen
-        expected = (
-            about(tuning.seconds(self.split.rows[rows])) if self.reports else ""
-        )  # said, or not measured
+        expected = about(tuning.seconds(self.split.rows[rows])) if self.reports else ""
         self.talk.say(
             f"finetune: training the last stage of the backbone on {np.sum(~held):,} images, judged on "
             f"{np.sum(held):,} others; epochs and lr apply, names and concepts are not used with it; "
