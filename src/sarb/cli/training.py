@@ -51,6 +51,13 @@ def train(
         str | None,
         typer.Option(help="What method auto may use: strict, no-names or names.", show_default="names"),
     ] = None,
+    finetune: Annotated[
+        bool,
+        typer.Option(
+            "--finetune",
+            help="Method auto also trains the last stage of the backbone, and keeps it if that helps.",
+        ),
+    ] = False,
     known: Annotated[
         float, typer.Option(help="Share of the training labels to keep; 1 hides nothing.")
     ] = 1.0,
@@ -134,7 +141,11 @@ def train(
         valid=valid,
         init=init,
         resume=resume,
-        assignments=[*(set_ or []), *([f"method.claims={claims}"] if claims is not None else [])],
+        assignments=[
+            *(set_ or []),
+            *([f"method.claims={claims}"] if claims is not None else []),
+            *(["method.finetune=true"] if finetune else []),
+        ],
         given=given,
         quiet=quiet,
         track=track or [],
