@@ -129,3 +129,5 @@ def test_auto_tries_it_with_enough_images_and_without_concepts():
     )
     method = Auto(Probe(create_backbone("tiny", None), 2), residual="sarb")
     assert method.residual_of(ladder(5, "names")) == ("sarb", "")
+    method = Auto(Probe(create_backbone("tiny", None), 2), residual=None)
+    assert method.residual_of(ladder(5000)) == ("none", "")

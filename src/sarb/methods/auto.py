@@ -52,7 +52,7 @@ class Auto(Method):
         folds: int = 5,
         neighbours: int = COUNT,
         bank: int = BANK,
-        residual: str = "auto",
+        residual: str | None = "auto",
         finetune: bool = False,
         ties: dict[str, list[str]] | None = None,
     ) -> None:
@@ -69,7 +69,7 @@ class Auto(Method):
         self.folds = folds
         self.neighbours = neighbours
         self.bank = bank
-        self.residual = residual
+        self.residual = residual or "none"  # --set method.residual=none gives None
         self.finetune = finetune
         self.ties: Mapping[str, list[str]] = ties or {}
 
