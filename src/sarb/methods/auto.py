@@ -70,6 +70,11 @@ class Auto(Method):
         self.residual = residual
         self.ties: Mapping[str, list[str]] = ties or {}
 
+    def prepare(self, labels: LabelMatrix) -> None:
+        """Check the ties before the features are computed, which takes long."""
+        if self.claims == "names":
+            tie(labels.categories, self.ties)
+
     def residual_of(self, ladder: Ladder) -> tuple[str, str]:
         """The method of the residual on top of a fitted ladder, or ``"none"`` and the reason."""
         if self.residual != "auto":
