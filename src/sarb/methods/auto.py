@@ -1,4 +1,4 @@
-"""Auto: fit the ladder of probe, evidence and neighbours on frozen features; nothing is stepped."""
+"""Auto: fit the ladder of probe, evidence and neighbours on frozen features; only a residual is trained in steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run without a loop: compute features once, fit the ladder, put it into a network."""
+"""A run of a fitted method: compute features once, fit the ladder, try a residual, fill the network."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ def calibrate_on_validation(run: Run) -> bool:
 
 
 def _list_unreadable(folder: RunFolder, held: Dataset, scores: Scores) -> None:
-    """Add validation images to the skipped ones; a method without epochs has not looked at them before."""
+    """Add validation images to the skipped ones; a fitted method has not looked at them before."""
     errors = folder.errors()
     listed = {row["file_name"] for row in errors}
     validated = set(held.labels.paths)
