@@ -57,7 +57,9 @@ def train(
     mask_seed: Annotated[
         int | None, typer.Option(help="Seed for choosing the labels to hide.", show_default="--seed")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Passes over the training images; with auto, of the residual.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the training images; with auto, of the residual.")
+    ] = None,
     batch_size: Annotated[int | None, typer.Option(help="Images per step.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate; with auto, of the residual.")] = None,
     image_size: Annotated[int | None, typer.Option(help="Side of the square input in pixels.")] = None,
@@ -66,7 +68,9 @@ def train(
         Path | None, typer.Option(help="Run folder.", show_default="runs/DATA-METHOD-KNOWN")
     ] = None,
     valid: Annotated[float | None, typer.Option(help="Share of training images kept for validation.")] = None,
-    words: Annotated[Path | None, typer.Option(help="Word vectors in GloVe format; not used by auto.")] = None,
+    words: Annotated[
+        Path | None, typer.Option(help="Word vectors in GloVe format; not used by auto.")
+    ] = None,
     init: Annotated[
         Path | None,
         typer.Option(help="Run or model to start from; auto takes over its backbone.", metavar="MODEL"),

@@ -1,4 +1,4 @@
-"""Auto: fit the ladder of probe, evidence and neighbours on frozen features; only a residual is trained in steps."""
+"""Auto: fit the ladder of probe, evidence and neighbours on frozen features; only a residual has epochs."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ def fit(
 ) -> Model:
     """Train a network on partial labels and return the model, that of the last epoch.
 
-    With no method, network or recipe given, it fits method ``auto`` on the frozen features of the backbone. Epochs,
-    lr and patience then apply to its last rung, the residual, only.
+    With no method, network or recipe given, it fits method ``auto`` on the frozen features of the backbone.
+    Epochs, lr and patience then apply only to its last rung, the residual.
     Images that cannot be read are skipped and listed in ``errors.csv``; more than 1 % of them stop the run.
 
     Args:
@@ -90,7 +90,7 @@ def fit(
         words: GloVe-format file of word vectors, not used by ``auto``; missing names get a learned embedding.
         init: model or folder to start from; ``auto`` takes over its backbone only.
         resume: continue the run in ``out`` from its last finished epoch.
-        patience: stop after this many epochs without a better validation mAP; needs ``valid``, except for ``auto``.
+        patience: stop after this many epochs without a better validation mAP; ``auto`` needs no ``valid`` for it.
         method_options: keyword arguments of the method, e.g. ``{"claims": "strict"}`` for ``auto``.
         network_options: of the network, e.g. ``{"csrl": "sam"}`` for ``ssgrl``.
         backbone_options: ``train_stages``, ``weights``, ``frozen_norms``, ``scales``.
