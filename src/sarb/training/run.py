@@ -90,7 +90,7 @@ def fit(
         words: GloVe-format file of word vectors, not used by ``auto``; missing names get a learned embedding.
         init: model or folder to start from; ``auto`` takes over its backbone only.
         resume: continue the run in ``out`` from its last finished epoch.
-        patience: stop after this many epochs without a better validation mAP; ``auto`` needs no ``valid`` for it.
+        patience: stop after this many epochs without a better validation mAP; ``auto`` needs no ``valid``.
         method_options: keyword arguments of the method, e.g. ``{"claims": "strict"}`` for ``auto``.
         network_options: of the network, e.g. ``{"csrl": "sam"}`` for ``ssgrl``.
         backbone_options: ``train_stages``, ``weights``, ``frozen_norms``, ``scales``.
