@@ -173,11 +173,12 @@ def fit_auto(
     settings = resolve(None, method="auto", method_options=options, **source.how.settings)
     fitting = Fitting(photos, settings, problem.valid, None, Progress(enabled=False))
     train = _rows(source.train, problem.rows)
-    ladder, found = fitting.fit(replace(train, rows=np.arange(len(problem.rows))))
-    scored = _scored(source, ladder)
-    if found is None:
+    found = fitting.fit(replace(train, rows=np.arange(len(problem.rows))))
+    scored = _scored(source, found.ladder)
+    if found.residual is None:
         return scored
-    return Fitted(source.predict(fitting.filled(ladder, found), cell), f"{scored.note} {found.weight:g}")
+    model = fitting.filled(found.ladder, found.residual)
+    return Fitted(source.predict(model, cell), f"{scored.note} {found.residual.weight:g}")
 
 
 def fit_rungs(

@@ -10,20 +10,21 @@ from numpy.typing import NDArray
 
 from sarb.auto.judge import Judge
 from sarb.auto.ladder import Ladder
-from sarb.auto.parts import Parts
+from sarb.auto.parts import Mask, Parts
 from sarb.auto.rung import BASELINE, FINAL, NOTHING, Rung, over_rates
 from sarb.auto.tenlines import ten_lines
 
 
-def framed(ladder: Ladder, pooled: NDArray[np.floating], parts: Parts) -> Ladder:
+def framed(ladder: Ladder, pooled: NDArray[np.floating], parts: Parts, judged: Mask | None = None) -> Ladder:
     """Add the rungs ``ten lines`` (unless too many labels are known) and ``final``; the model is the same.
 
     Args:
         ladder: with all its rungs, and out-of-fold scores (N, C).
         pooled: (N, D) averaged maps.
         parts: the labels (N, C) in the same parts as those of the ladder.
+        judged: (N,) images whose known entries are measured; None for all.
     """
-    judge = Judge.of(parts)
+    judge = Judge.of(parts if judged is None else parts.only(judged))
     first = []
     gain = NOTHING
     started = time.perf_counter()

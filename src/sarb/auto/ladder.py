@@ -152,6 +152,7 @@ def fit_ladder(
     bank: int = BANK,
     rungs: Collection[str] | None = None,
     force: bool = False,
+    judged: Mask | None = None,
 ) -> Ladder:
     """Fit the ladder to N training images.
 
@@ -169,10 +170,12 @@ def fit_ladder(
         bank: at most this many training images are kept to look for neighbours.
         rungs: of :data:`RUNGS`, those that may be tried after the probe; None for all that the claims allow.
         force: use every rung that is tried, also one that does not help.
+        judged: (N,) images whose known entries choose and judge; None for all. For features that have seen the
+            labels of the others.
     """
     allowed = _allowed(claims, rungs)
     projection = fit_projection(pooled, width)
-    state = replace(_probe(projection(pooled), Parts.of(labels, folds, seed), ridges), force=force)
+    state = replace(_probe(projection(pooled), Parts.of(labels, folds, seed), ridges, judged), force=force)
     bayes = None
     names = None
     if concepts is not None:
@@ -198,10 +201,10 @@ def _allowed(claims: str, rungs: Collection[str] | None) -> set[str]:
     return set(RUNGS if rungs is None else rungs) - barred
 
 
-def _probe(features: Floats, parts: Parts, ridges: Sequence[float]) -> _State:
+def _probe(features: Floats, parts: Parts, ridges: Sequence[float], judged: Mask | None) -> _State:
     """The first rung: λ by the loss of held-out known entries; its gain is against knowing the rates only."""
     started = time.perf_counter()
-    judge = Judge.of(parts)
+    judge = Judge.of(parts if judged is None else parts.only(judged))
     losses = [judge.loss(scores) for scores in compare(features, parts, [Setting(each) for each in ridges])]
     ridge = float(ridges[int(np.argmin(losses))])
     linear = fit_linear(features, parts, ridge)

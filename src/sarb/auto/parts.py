@@ -8,7 +8,7 @@ out-of-fold scores never looks at a score whose label helped to make it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,10 @@ class Parts:
         from sarb.labelling.folds import fold_numbers  # it imports the trainer, which will import this
 
         return cls(np.asarray(labels.values, np.int8), fold_numbers(labels, count, seed), count)
+
+    def only(self, rows: Mask) -> Parts:
+        """The same parts, with the labels of all images unknown except those in ``rows`` (N,)."""
+        return replace(self, values=np.where(rows[:, None], self.values, np.int8(UNKNOWN)))
 
     @property
     def known(self) -> Mask:

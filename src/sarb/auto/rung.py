@@ -14,6 +14,8 @@ from sarb.auto.parts import Floats, log_odds
 #: names of the two rungs that are no steps: the first and the last
 BASELINE = "ten lines"
 FINAL = "final"
+#: name of the rung that replaces the frozen features of all others
+FINETUNE = "finetune"
 #: the columns of a row that are attributes of a rung
 MEASURED = ("mean_ap", "loss", "gain", "low", "high", "weight", "seconds")
 #: where nothing was measured
@@ -26,16 +28,18 @@ class Rung:
 
     Args:
         name: ``probe``, ``names``, ``bayes``, ``ridge`` (λ chosen again), ``student``, ``neighbours`` or
-            ``residual …``; before them ``ten lines``, the baseline, and after them ``final``, the finished model.
+            ``residual …``, ``finetune``; before them ``ten lines``, the baseline, and after them ``final``, the
+            finished model.
         kept: whether the final model uses it; never for ``ten lines``, always for ``final``.
         mean_ap: mAP over known entries with it, in percent.
         loss: mean loss with it; 1 is knowing the rates only.
         gain: fall of the loss, with its 95 % interval ``low`` to ``high``: against the rates for ``ten lines`` and
-            ``probe``, against ``ten lines`` for ``final``, against the ladder so far for the others.
+            ``probe``, against ``ten lines`` for ``final``, against the ladder on frozen features for ``finetune``,
+            against the ladder so far for the others.
         low: see gain.
         high: see gain.
         weight: mean weight over the categories; λ for probe and ridge; added positives per category; C for
-            ``ten lines``.
+            ``ten lines``; trained stages for ``finetune``.
         seconds: that it took.
         spread: mAP over known entries, then over each resample of the images, see :meth:`Judge.spread`.
     """

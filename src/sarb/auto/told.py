@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sarb.auto.judge import MOST_ENTRIES
-from sarb.auto.rung import BASELINE, FINAL
+from sarb.auto.rung import BASELINE, FINAL, FINETUNE
 
 Row = Mapping[str, Any]
 
 #: what the gain of a rung is measured against; the others, against the rungs kept so far
-AGAINST = {BASELINE: "the rates", "probe": "the rates", FINAL: BASELINE}
+AGAINST = {BASELINE: "the rates", "probe": "the rates", FINAL: BASELINE, FINETUNE: "frozen features"}
 SO_FAR = "kept rungs"
 HEADER = ("rung", "mAP", "fall of the loss (95 % interval)", "against", "", "seconds")
 DASH = "–"

@@ -45,6 +45,7 @@ def openvino_engine(content: bytes, threads: int) -> Callable[[Tensor], Tensor]:
         "PERFORMANCE_HINT": "LATENCY",  # all threads work on one batch
         "INFERENCE_NUM_THREADS": threads,
         "INFERENCE_PRECISION_HINT": "f32",  # it would take bf16 on processors that have it
+        "ENABLE_CPU_PINNING": False,  # the threads that decode, and other processes, need the same cores
     }
     request = core.compile_model(core.read_model(content), "CPU", settings).create_infer_request()
     lock = threading.Lock()  # a request has one input and one output

@@ -51,6 +51,13 @@ def train(
         str | None,
         typer.Option(help="What method auto may use: strict, no-names or names.", show_default="names"),
     ] = None,
+    finetune: Annotated[
+        bool,
+        typer.Option(
+            "--finetune",
+            help="Method auto also trains the last stage of the backbone, and keeps it if that helps.",
+        ),
+    ] = False,
     known: Annotated[
         float, typer.Option(help="Share of the training labels to keep; 1 hides nothing.")
     ] = 1.0,
@@ -58,10 +65,10 @@ def train(
         int | None, typer.Option(help="Seed for choosing the labels to hide.", show_default="--seed")
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Passes over the training images; with auto, of the residual.")
+        int | None, typer.Option(help="Passes over the training images; with auto, of what it trains.")
     ] = None,
     batch_size: Annotated[int | None, typer.Option(help="Images per step.")] = None,
-    lr: Annotated[float | None, typer.Option(help="Learning rate; with auto, of the residual.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate; with auto, of what it trains.")] = None,
     image_size: Annotated[int | None, typer.Option(help="Side of the square input in pixels.")] = None,
     seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None,
     out: Annotated[
@@ -138,7 +145,11 @@ def train(
         valid=valid,
         init=init,
         resume=resume,
-        assignments=[*(set_ or []), *([f"method.claims={claims}"] if claims is not None else [])],
+        assignments=[
+            *(set_ or []),
+            *([f"method.claims={claims}"] if claims is not None else []),
+            *(["method.finetune=true"] if finetune else []),
+        ],
         given=given,
         quiet=quiet,
         track=track or [],

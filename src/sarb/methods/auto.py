@@ -1,4 +1,4 @@
-"""Auto: fit the ladder of probe, evidence and neighbours on frozen features; only a residual has epochs."""
+"""Auto: fit the ladder of probe, evidence and neighbours on frozen features."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ class Auto(Method):
         residual: method that trains a semantic network (ssgrl) on what the ladder leaves over, such as
             ``"partial_bce"`` or ``"sarb"``; ``"none"`` for no such rung. ``"auto"`` is ``"partial_bce"`` where it
             can pay: with at least 1,000 images, and if the concepts of the backbone are not used.
+        finetune: also train the last stage of the backbone, and keep it if held-out images gain.
         ties: category -> concepts it means, where the name does not say it; an empty list unties it.
     """
 
@@ -52,6 +53,7 @@ class Auto(Method):
         neighbours: int = COUNT,
         bank: int = BANK,
         residual: str = "auto",
+        finetune: bool = False,
         ties: dict[str, list[str]] | None = None,
     ) -> None:
         super().__init__(network)
@@ -68,6 +70,7 @@ class Auto(Method):
         self.neighbours = neighbours
         self.bank = bank
         self.residual = residual
+        self.finetune = finetune
         self.ties: Mapping[str, list[str]] = ties or {}
 
     def prepare(self, labels: LabelMatrix) -> None:
@@ -93,8 +96,12 @@ class Auto(Method):
         labels: LabelMatrix,
         concepts: ConceptScores | None = None,
         seed: int = 0,
+        judged: NDArray[np.bool_] | None = None,
     ) -> Ladder:
-        """Fit the ladder to pooled maps (N, D), labels (N, C) and concept probabilities of the same images."""
+        """Fit the ladder to pooled maps (N, D), labels (N, C) and concept probabilities of the same images.
+
+        ``judged`` (N,) are the images whose known entries choose and judge; None for all.
+        """
         ties = tie(labels.categories, self.ties).matrix if self.claims == "names" else None
         return fit_ladder(
             pooled,
@@ -106,4 +113,5 @@ class Auto(Method):
             seed=seed,
             neighbours=self.neighbours if self.bank else 0,
             bank=self.bank,
+            judged=judged,
         )

@@ -42,9 +42,9 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             it is ``auto``, which fits simple models on frozen features.
         network: a key of ``sarb.NETWORKS``; None uses the recipe's, or the one that the method needs.
         backbone: a key of ``sarb.BACKBONES``; None uses the recipe's, also for the parameters below.
-        epochs: number of passes over the training images; ``auto`` uses this and lr for its residual only.
+        epochs: number of passes over the training images; ``auto`` uses it for residual and finetune only.
         batch_size: images per step.
-        lr: learning rate.
+        lr: learning rate; the same applies to ``auto``.
         image_size: side of the network's input in pixels.
         recipe: name or file of a recipe; None uses ``auto``. If another method or network is given, it uses
             ``gpu`` with a GPU and ``small`` without one.

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from sarb.auto.evidence import ConceptScores
 from sarb.auto.frame import framed
+from sarb.auto.judge import Judge
 from sarb.auto.ladder import Ladder
-from sarb.auto.parts import Parts
+from sarb.auto.parts import Mask, Parts
 from sarb.auto.told import table, verdict
 from sarb.batches.features import cached_features
 from sarb.batches.loader import Batches, CachedMaps, Pictures, Source, make_loader
@@ -36,9 +37,12 @@ from sarb.runs.checkpoint import State
 from sarb.runs.folder import RunFolder
 from sarb.scores import Scores
 from sarb.settings import Settings, resolve
+from sarb.training.finetune import Tuning, about, compared, is_poor, tuning_settings
 from sarb.training.residual import Residual, Task, fit_residual, residual_settings
 
-#: settings that only the residual uses; the ladder finds these things itself, or has no use for them
+#: settings that only the residual uses
+RESIDUAL_ONLY = ("patience", "graph_smoothing", "graph_counts")
+#: settings that the residual and fine-tuning use, and the rungs that are fitted do not
 STEPWISE = (
     "epochs",
     "min_steps",
@@ -48,13 +52,10 @@ STEPWISE = (
     "schedule",
     "warmup",
     "clip",
-    "patience",
     "cache_views",
     "augment",
     "flip",
     "precision",
-    "graph_smoothing",
-    "graph_counts",
 )
 
 
@@ -75,6 +76,23 @@ class Pooled:
     failures: list[tuple[int, str]]
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """What a fit has found.
+
+    Attributes:
+        ladder: with all its rungs.
+        residual: None if it is not kept.
+        backbone: whose maps the ladder was fitted to.
+        honest: (n,) images whose out-of-fold scores are made by nothing that has seen their labels.
+    """
+
+    ladder: Ladder
+    residual: Residual | None
+    backbone: Backbone
+    honest: Mask
+
+
 class Fitting:
     """One run of a method that is fitted; the counterpart of :class:`sarb.training.loop.Training`."""
 
@@ -89,10 +107,12 @@ class Fitting:
         self.state = State()
         on_cpu = settings.device == "cpu" or not torch.accelerator.is_available()
         self.writes = bool(PartialState(cpu=on_cpu).is_main_process)
+        self.reports = talk.enabled  # the same in all processes
         self.talk = talk if self.writes else Progress(enabled=False)
         self.finished = False
         self.valid = valid
         self._say_what_is_not_used(settings)
+        self.asked = settings
         # the ladder stands on features that never change
         self.settings = replace(settings, backbone_options={**settings.backbone_options, "train_stages": 0})
         check_stages(find("method", METHODS, settings.method), find("network", NETWORKS, settings.network))
@@ -109,16 +129,19 @@ class Fitting:
         self.model = Model(network, self.split.train.categories, self.settings.network_config())
         if init is not None:
             self.talk.say(take_backbone(self.model, init if isinstance(init, Model) else load_model(init)))
+        if self.method.finetune:
+            self._tuning().check()  # before the first long computation
         plain = Pictures(self.split.train.paths, self.split.train.labels.values, [self.model.transform])
         self.sources = Sources(plain, plain, plain, cached=self.cached)
 
     def _say_what_is_not_used(self, settings: Settings) -> None:
         """Say which options have no effect on any rung rather than ignore them silently."""
         ignored = [f"network.{name}" for name in settings.network_options]
-        if settings.backbone_options.get("train_stages"):
+        if settings.backbone_options.get("train_stages") and not settings.method_options.get("finetune"):
             ignored.append("backbone.train_stages")
-        usual = resolve("auto").lr_scale
-        ignored += [f"lr.{part}" for part, scale in settings.lr_scale.items() if scale != usual.get(part)]
+        if not settings.method_options.get("finetune"):
+            usual = resolve("auto").lr_scale
+            ignored += [f"lr.{part}" for part, scale in settings.lr_scale.items() if scale != usual.get(part)]
         if settings.words is not None:
             ignored.append("words")
         if settings.method_options.get("claims", "names") != "names" and settings.method_options.get("ties"):
@@ -129,7 +152,8 @@ class Fitting:
     def _say_what_the_residual_would_use(self) -> None:
         """Without a residual, say which settings that differ from the recipe ``auto`` have no effect."""
         usual = resolve("auto")
-        ignored = [name for name in STEPWISE if getattr(self.settings, name) != getattr(usual, name)]
+        names = RESIDUAL_ONLY if self.method.finetune else (*STEPWISE, *RESIDUAL_ONLY)
+        ignored = [name for name in names if getattr(self.settings, name) != getattr(usual, name)]
         if "epochs" in ignored and "min_steps" in ignored:
             ignored.remove("min_steps")  # follows from epochs
         if ignored:
@@ -164,35 +188,88 @@ class Fitting:
         self.skipped.add("train", pooled.failures)
         seconds = time.perf_counter() - started
         labels = self.split.train.labels.take(pooled.rows)
-        ladder, residual = self.fit(pooled)
-        self.model = self.filled(ladder, residual)
+        found = self.fit(pooled)
+        ladder = found.ladder
+        self.model = self.filled(ladder, found.residual, found.backbone)
         parts = Parts.of(labels, self.method.folds, self.settings.seed)
-        rows = framed(ladder, pooled.vectors, parts).rows
+        rows = framed(ladder, pooled.vectors, parts, found.honest).rows
         self.state.log = [{"rung": "features", "kept": True, "seconds": round(seconds, 2)}, *rows]
         for line in (*table(self.state.log), verdict(self.state.log)):
             self.talk.say(line)
         if folder is not None and self.writes:
             folder.write_tables(self.state.log, [], self.skipped.rows())
             folder.write_train(labels)
-            folder.write_out_of_fold(Scores(ladder.out_of_fold, labels.categories, labels.paths))
+            scores = Scores(ladder.out_of_fold, labels.categories, labels.paths)
+            folder.write_out_of_fold(scores.take(np.flatnonzero(found.honest)))
             told(self.state.log)
             self.model.save(folder.model.path, model_card(self.model, self.settings.as_dict(), labels))
+        if not self.method.finetune:
+            self._offer_finetuning(ladder, labels, pooled.rows)
 
-    def fit(self, pooled: Pooled) -> tuple[Ladder, Residual | None]:
+    def fit(self, pooled: Pooled) -> Fitted:
         """Fit all rungs to the features of the training images; a residual only if it is kept."""
         labels = self.split.train.labels.take(pooled.rows)
         ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
+        residual = None
         method, reason = self.method.residual_of(ladder)
         if method != "none":
             self.talk.say(
                 f"residual: training ssgrl with {method} on what the ladder leaves over; epochs, lr, schedule and "
-                "patience apply to this rung only"
+                f"patience apply to {'it' if self.method.finetune else 'this rung only'}"
             )
-            return self._residual(ladder, labels, pooled.rows, method)
-        if reason:
+            ladder, residual = self._residual(ladder, labels, pooled.rows, method)
+        elif reason:
             self.talk.say(f"residual: not tried, {reason} (method.residual=partial_bce tries it anyway)")
-        self._say_what_the_residual_would_use()
-        return ladder, None
+        if method == "none":
+            self._say_what_the_residual_would_use()
+        found = Fitted(ladder, residual, self.model.network.backbone, np.ones(len(labels), bool))
+        return self._finetuned(found, labels, pooled.rows) if self.method.finetune else found
+
+    def _tuning(self) -> Tuning:
+        """The last stage of the backbone, which may be trained."""
+        backbone = self.model.network.backbone
+        return Tuning(self.split.whole, self.valid, backbone, tuning_settings(self.asked), self.talk)
+
+    def _offer_finetuning(self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64]) -> None:
+        """Where frozen features are poor, say that the last stage can be trained, and how long that takes."""
+        loss = Judge.of(Parts.of(labels, self.method.folds, self.settings.seed)).loss(ladder.out_of_fold)
+        if not (self.reports and is_poor(loss, labels)):
+            return
+        tuning = self._tuning()
+        if not tuning.possible:
+            return
+        self.talk.say(
+            f"frozen features explain little here (loss {loss:.2f}; 1 is knowing only the rates): --finetune "
+            "(method.finetune=true) trains the last stage of the backbone too, "
+            f"{about(tuning.seconds(self.split.rows[rows]))} on this machine"
+        )
+
+    def _finetuned(self, frozen: Fitted, labels: LabelMatrix, rows: NDArray[np.int64]) -> Fitted:
+        """Train the last stage, and return the ladder on it if it gains, else the given one; both with a rung."""
+        tuning = self._tuning()
+        held = np.isin(self.split.rows[rows], tuning.split.held)
+        parts = Parts.of(labels, self.method.folds, self.settings.seed).only(held)
+        if not Judge.of(parts).weights.any() or not labels.known[~held].any():
+            self.talk.say("finetune: not tried, too few labels are known to judge it on held-out images")
+            return frozen
+        expected = about(tuning.seconds(self.split.rows[rows])) if self.reports else ""
+        self.talk.say(
+            f"finetune: training the last stage of the backbone on {np.sum(~held):,} images, judged on "
+            f"{np.sum(held):,} others; epochs and lr apply, names and concepts are not used with it; "
+            f"{expected} on this machine"
+        )
+        started = time.perf_counter()
+        backbone = tuning.train()
+        pooled = self.pool(backbone)
+        ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed, held)
+        rung = compared(frozen.ladder, ladder, parts, tuning.stages, started)
+        if not rung.kept:
+            return replace(frozen, ladder=replace(frozen.ladder, rungs=(*frozen.ladder.rungs, rung)))
+        self.talk.say(
+            f"finetune: kept; {'the residual is left out, and ' if frozen.residual else ''}only the "
+            f"{np.sum(held):,} held-out images have out-of-fold scores"
+        )
+        return Fitted(replace(ladder, rungs=(*ladder.rungs, rung)), None, backbone, held)
 
     def _residual(
         self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64], method: str
@@ -212,9 +289,9 @@ class Fitting:
         rung, residual, out_of_fold = fit_residual(task)
         return replace(ladder, rungs=(*ladder.rungs, rung), out_of_fold=out_of_fold), residual
 
-    def filled(self, ladder: Ladder, residual: Residual | None) -> Model:
-        """The network of the right size, with the ladder in it."""
-        backbone = self.model.network.backbone
+    def filled(self, ladder: Ladder, residual: Residual | None, backbone: Backbone | None = None) -> Model:
+        """The network of the right size, with the ladder in it; None takes the frozen backbone."""
+        backbone = backbone or self.model.network.backbone
         concepts = backbone.concepts()
         sizes = Probe.sizes(ladder, 0 if concepts is None else len(concepts.names))
         if residual is not None:
@@ -239,7 +316,7 @@ class Fitting:
         failures: list[tuple[int, str]] = []
         with torch.inference_mode():
             for batch in make_loader(
-                self._source(),
+                self._source(backbone),
                 Batches(len(self.split.train), self.settings.batch_size),
                 self.settings.workers,
             ):
@@ -259,13 +336,13 @@ class Fitting:
             concepts = ConceptScores(*(torch.cat(kind).numpy() for kind in zip(*answers, strict=True)))
         return Pooled(np.concatenate(vectors), concepts, np.concatenate(rows), failures)
 
-    def _source(self) -> Source:
+    def _source(self, backbone: Backbone) -> Source:
         """The training images, from the feature cache or from the files."""
         train = self.split.train
         if not self.cached:
             return Pictures(train.paths, train.labels.values, [self.model.transform])
         stored = cached_features(
-            self.model.network.backbone,
+            backbone,
             self.split.whole,
             self.model.transform,
             device=self.device,

@@ -76,7 +76,7 @@ def fit(
     """Train a network on partial labels and return the model, that of the last epoch.
 
     With no method, network or recipe given, it fits method ``auto`` on the frozen features of the backbone.
-    Epochs, lr and patience then apply only to its last rung, the residual.
+    Epochs and lr then apply only to the residual and to fine-tuning, and patience to the residual.
     Images that cannot be read are skipped and listed in ``errors.csv``; more than 1 % of them stop the run.
 
     Args:

@@ -33,10 +33,13 @@ def calibrate_session(
         )
     final = predict(load_model(run), train, cache=folder.cached, unreadable="skip")
     final, labels = both(final, train.labels)
-    scores, _ = both(scores, train.labels)
+    # after fine-tuning, only the images that did not train the backbone have out-of-fold scores
+    scores, labels = both(scores, labels)
+    final, _ = both(final, labels)
     scores = on_scale(scores, final, labels)
     folder.write_out_of_fold(scores)
-    source = f"out-of-fold scores of the known training labels, {folds} parts"
+    images = f", {len(labels):,} held-out images" if folder.train and len(labels) < len(folder.train) else ""
+    source = f"out-of-fold scores of the known training labels{images}, {folds} parts"
     calibration = folder.write_calibration(calibrate(scores, labels, method=method, source=source))
     shutil.rmtree(folder.folds, ignore_errors=True)
     return calibration

@@ -158,6 +158,15 @@ def _caution(run: Path, scored: Scored, own_data: bool) -> None:
             f"run 'sarb calibrate {run}' first to get out-of-fold scores",
             file=sys.stderr,
         )
+    folder = find_run(run)
+    if own_data and folder.out_of_fold is not None and folder.train is not None:
+        images = len(folder.out_of_fold)
+        if images < len(folder.train):
+            print(
+                f"sarb: only {images:,} of {len(folder.train):,} training images have out-of-fold scores; "
+                "many conflicts in the others will be missed, because the model was trained on their labels",
+                file=sys.stderr,
+            )
 
 
 def _say_kept(data: Data, filled_splits: Sequence[str]) -> None:

@@ -1,12 +1,15 @@
 """Several resolutions: one backbone like any other."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
 import sarb
-from sarb.batches.features import cached_features
+from sarb.batches.engines import NAMES
+from sarb.batches.features import View, cached_features
 from sarb.data.images import EvalTransform
 from sarb.errors import ConfigError
 from sarb.networks import create_backbone
@@ -105,6 +108,8 @@ def test_the_cache_has_both_scales_by_every_engine(monkeypatch, tmp_path, square
     dataset = squares_data.train.take(np.arange(5))
     transform = EvalTransform(64)
     stored = cached_features(backbone, dataset, transform, batch_size=3).activations.astype(np.float32)
+    record = json.loads(View(dataset, transform).file(backbone).with_suffix(".json").read_text())
+    assert record["engine"] == NAMES.get(engine, "PyTorch")
     inputs = torch.from_numpy(np.stack([transform(image) for image, _ in dataset]))
     with torch.no_grad():
         expected = backbone(inputs).numpy()

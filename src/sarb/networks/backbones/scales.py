@@ -94,16 +94,22 @@ class _Scales(nn.Module):
         first: Tensor = self.trunk(images)
         maps = [first]
         for scale in self.scales[1:]:
-            height, width = (max(STEP, round(scale * size / STEP) * STEP) for size in images.shape[-2:])
-            maps.append(resize(self.trunk(resize(images, height, width)), *first.shape[-2:]))
+            height, width = (max(STEP, round(scale * size / STEP) * STEP) for size in _sizes(images))
+            maps.append(resize(self.trunk(resize(images, height, width)), *_sizes(first)))
         return torch.cat(maps, 1)
 
 
 def resize(images: Tensor, height: int, width: int) -> Tensor:
     """Resize (B, C, H, W) to (B, C, height, width), bilinear with antialiasing."""
-    down = torch.from_numpy(_weights(images.shape[-2], height)).to(images)
-    across = torch.from_numpy(_weights(images.shape[-1], width)).to(images)
+    rows, columns = _sizes(images)
+    down = torch.from_numpy(_weights(rows, height)).to(images)
+    across = torch.from_numpy(_weights(columns, width)).to(images)
     return down @ images @ across.T
+
+
+def _sizes(images: Tensor) -> list[int]:
+    """Height and width as numbers; while a model is exported, shapes are tensors."""
+    return [int(size) for size in images.shape[-2:]]
 
 
 @cache
