@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from PIL import Image
 
 import sarb
 from sarb.cli.app import main
+from sarb.settings import parse_assignment
 from tests.waiting import PATIENCE, wait_until
 
 TRAIN = [
@@ -410,3 +412,48 @@ def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Pat
     assert "saved" in error
     assert checkpoint.is_file()
     assert not [path for path in (tmp_path / "run").rglob("*") if path.name.startswith(".")]
+
+
+TIES = """
+[train]
+method = "auto"
+backbone = "tiny"
+image_size = 64
+
+[method.auto.ties]
+CATEGORY = ["CONCEPT"]
+blue = []
+"""
+
+
+@pytest.mark.parametrize("way", ["recipe", "--set"])
+def test_ties_by_hand(
+    way: str,
+    squares: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A recipe and --set tie categories to concepts; a wrong name is an error with the nearest one."""
+
+    def train(category: str, concept: str, out: Path) -> int:
+        recipe = tmp_path / "ties.toml"
+        recipe.write_text(TIES.replace("CATEGORY", category).replace("CONCEPT", concept), encoding="utf-8")
+        options: list[object] = [recipe]
+        if way == "--set":
+            options = ["--backbone", "tiny", "--image-size", "64"]
+            options += ["--set", f'method.ties={{{category}=["{concept}"], blue=[]}}']
+        source = ["--data", squares / "labels.csv", "-o", "encoding=binary"]
+        return run(monkeypatch, "train", *options, *source, "--out", out, "--quiet")
+
+    assert train("rad", "terier", tmp_path / "wrong") == 2
+    said = capsys.readouterr().err
+    assert "tie of 'rad': no such category. Did you mean 'red'?" in said
+    assert "is called 'terier'. Did you mean 'terrier'?" in said
+    assert train("red", "terrier", tmp_path / "run") == 0
+    config = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))
+    ties = {"red": ["terrier"], "blue": []}
+    assert config["settings"]["method_options"]["ties"] == ties
+    if way == "--set":  # the command that repeats the run can be read again
+        words = shlex.split(config["data"]["command"])
+        assert parse_assignment(words[words.index("--set") + 1]) == ("method", "ties", ties)

@@ -15,6 +15,7 @@ from sarb.data.dataset import Data, Dataset
 from sarb.errors import ConfigError, SarbError
 from sarb.inference.onnx import OnnxModel
 from sarb.runs.folder import RunFolder
+from sarb.training.fitted import Fitting
 from sarb.workflows.calibration import calibrate_session
 from sarb.workflows.training import train_session
 from tests.waiting import PATIENCE
@@ -227,12 +228,39 @@ def test_the_rungs_can_be_tracked(squares_data: Data, tmp_path: Path) -> None:
 def test_options_of_stepwise_training_are_said_to_be_unused(
     squares_data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fit(squares_data.train, progress=True, network_options={"width": 8}, backbone_options={"train_stages": 1})
-    said = capsys.readouterr().err
-    assert (
-        "network.width, backbone.train_stages" in said
-        and "residual: not tried, fewer than 1,000 training images" in said
+    fit(
+        squares_data.train,
+        progress=True,
+        network_options={"width": 8},
+        backbone_options={"train_stages": 1},
+        method_options={"claims": "strict", "ties": {"red": []}},
+        lr_scale={"sam": 1.0, "graph": 0.1},  # the second is the recipe's own
+        words="words.txt",
+        epochs=3,
+        augment=True,
+        image_size=48,  # used
     )
+    said = capsys.readouterr().err.splitlines()
+    ignored = "network.width, backbone.train_stages, lr.sam, words, method.ties (needs claims=names)"
+    assert f"not used by method auto: {ignored}" in said
+    assert any("residual: not tried, fewer than 1,000 training images" in line for line in said)
+    assert "not used without the residual: epochs, augment" in said
+
+
+def test_nothing_is_said_to_be_unused_by_default(
+    squares_data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit(squares_data.train, progress=True, method_options={"residual": "none"}, seed=1)
+    assert "not used" not in capsys.readouterr().err
+
+
+def test_wrong_ties_are_found_before_features_are_computed(
+    squares_data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Fitting, "pool", lambda *_: pytest.fail("computed features"))
+    wrong = {"rad": [], "red": ["terier"]}
+    with pytest.raises(ConfigError, match=r"(?s)Did you mean 'red'\?.*Did you mean 'terrier'\?"):
+        fit(squares_data.train, method_options={"ties": wrong})
 
 
 def test_the_ladder_is_printed_and_ends_in_a_sentence(

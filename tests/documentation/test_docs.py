@@ -72,9 +72,9 @@ def test_recipes_are_all_listed():
 
 
 def test_the_recipe_of_the_page_can_be_read(tmp_path):
-    from sarb.settings import read_recipe, resolve
+    from sarb.settings import RECIPES, read_recipe, resolve
 
-    (shown,) = [block for block in blocks(DOCS / "recipes.md") if block.language == "toml"]
+    shown, ties = (block for block in blocks(DOCS / "recipes.md") if block.language == "toml")
     file = tmp_path / "mine.toml"
     file.write_text(shown.text, encoding="utf-8")
     settings = resolve(file)
@@ -82,6 +82,10 @@ def test_the_recipe_of_the_page_can_be_read(tmp_path):
     assert resolve(file, network="pooled", method="partial_bce").epochs == 12
     sections = {name.rpartition(".")[0] or name for name in re.findall(r"^\[(.+)\]", shown.text, re.M)}
     assert sections == {*read_recipe(file)} == {"train", "backbone", "network", "method", "lr", "data"}
+    (same,) = [block for block in blocks(DOCS / "methods" / "auto.md") if block.language == "toml"]
+    assert tomllib.loads(same.text) == tomllib.loads(ties.text)
+    file.write_text(f"{(RECIPES / 'auto.toml').read_text(encoding='utf-8')}\n{ties.text}", encoding="utf-8")
+    assert resolve(file).method_options == {"ties": {"kite": [], "cloud": ["parachute"]}}
 
 
 def test_commands_of_the_recipes_page(tmp_path, monkeypatch, capsys):

@@ -225,7 +225,7 @@ TRAIN = [
     "-o",
     "encoding=binary",
 ]
-#: what runs by default has no epochs
+#: what runs by default is fitted
 AUTO = ["--backbone", "tiny", "--image-size", "32", "-o", "encoding=binary"]
 
 

@@ -64,16 +64,20 @@ def train(
     mask_seed: Annotated[
         int | None, typer.Option(help="Seed for choosing the labels to hide.", show_default="--seed")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Passes over the training images.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the training images; with auto, of what it trains.")
+    ] = None,
     batch_size: Annotated[int | None, typer.Option(help="Images per step.")] = None,
-    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate; with auto, of what it trains.")] = None,
     image_size: Annotated[int | None, typer.Option(help="Side of the square input in pixels.")] = None,
     seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Run folder.", show_default="runs/DATA-METHOD-KNOWN")
     ] = None,
     valid: Annotated[float | None, typer.Option(help="Share of training images kept for validation.")] = None,
-    words: Annotated[Path | None, typer.Option(help="Word vectors in GloVe format.")] = None,
+    words: Annotated[
+        Path | None, typer.Option(help="Word vectors in GloVe format; not used by auto.")
+    ] = None,
     init: Annotated[
         Path | None,
         typer.Option(help="Run or model to start from; auto takes over its backbone.", metavar="MODEL"),

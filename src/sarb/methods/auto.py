@@ -1,4 +1,4 @@
-"""Auto: fit the ladder of probe, evidence and neighbours on frozen features; nothing is stepped."""
+"""Auto: fit the ladder of probe, evidence and neighbours on frozen features."""
 
 from __future__ import annotations
 
@@ -72,6 +72,11 @@ class Auto(Method):
         self.residual = residual or "none"  # --set method.residual=none gives None
         self.finetune = finetune
         self.ties: Mapping[str, list[str]] = ties or {}
+
+    def prepare(self, labels: LabelMatrix) -> None:
+        """Check the ties before the features are computed, which takes long."""
+        if self.claims == "names":
+            tie(labels.categories, self.ties)
 
     def residual_of(self, ladder: Ladder) -> tuple[str, str]:
         """The method of the residual on top of a fitted ladder, or ``"none"`` and the reason."""

@@ -170,7 +170,7 @@ def _measured(metrics: Mapping[str, Any] | None) -> dict[str, float]:
 
 
 def _schedule(model: Model, settings: Mapping[str, Any]) -> str:
-    """Epochs and seed; a network that is fitted as a whole has no epochs."""
+    """Epochs and seed; of a network that is fitted, the seed only."""
     if "fit" in model.network.stages:
         return f"| seed | {settings['seed']} |"
     return f"| epochs, seed | {settings['epochs']}, {settings['seed']} |"

@@ -39,12 +39,12 @@ class SarbClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         method: a key of ``sarb.METHODS``; None uses the recipe's. With no method, network or recipe given,
-            it is ``auto``, which fits simple models on frozen features and has no epochs.
+            it is ``auto``, which fits simple models on frozen features.
         network: a key of ``sarb.NETWORKS``; None uses the recipe's, or the one that the method needs.
         backbone: a key of ``sarb.BACKBONES``; None uses the recipe's, also for the parameters below.
-        epochs: number of passes over the training images.
+        epochs: number of passes over the training images; ``auto`` uses it for residual and finetune only.
         batch_size: images per step.
-        lr: learning rate.
+        lr: learning rate; the same applies to ``auto``.
         image_size: side of the network's input in pixels.
         recipe: name or file of a recipe; None uses ``auto``. If another method or network is given, it uses
             ``gpu`` with a GPU and ``small`` without one.

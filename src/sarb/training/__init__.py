@@ -2,7 +2,7 @@
 
 run           ``fit``, and the ``Run`` that knows how a model was made
 loop          the only training loop
-fitted        a run without a loop: compute features, fit the ladder
+fitted        a run of a fitted method: compute features, fit the ladder, try a residual
 residual      the last rung of the ladder: a semantic network on top
 finetune      train the last stage of the backbone too, if asked to, and keep it if held-out images gain
 optim         parameter groups, optimisers, schedules

@@ -1,4 +1,4 @@
-"""A run without a loop: compute features once, fit the ladder, put it into a network."""
+"""A run of a fitted method: compute features once, fit the ladder, try a residual, fill the network."""
 
 from __future__ import annotations
 
@@ -36,9 +36,27 @@ from sarb.report.card import model_card
 from sarb.runs.checkpoint import State
 from sarb.runs.folder import RunFolder
 from sarb.scores import Scores
-from sarb.settings import Settings
+from sarb.settings import Settings, resolve
 from sarb.training.finetune import Tuning, about, compared, is_poor, tuning_settings
 from sarb.training.residual import Residual, Task, fit_residual, residual_settings
+
+#: settings that only the residual uses
+RESIDUAL_ONLY = ("patience", "graph_smoothing", "graph_counts")
+#: settings that the residual and fine-tuning use, and the rungs that are fitted do not
+STEPWISE = (
+    "epochs",
+    "min_steps",
+    "lr",
+    "optimizer",
+    "weight_decay",
+    "schedule",
+    "warmup",
+    "clip",
+    "cache_views",
+    "augment",
+    "flip",
+    "precision",
+)
 
 
 @dataclass(frozen=True)
@@ -107,6 +125,7 @@ class Fitting:
         torch.manual_seed(settings.seed)  # for a backbone without pretrained weights
         network = self._network({}).to(self.device)
         self.method = Auto(network, **settings.method_options)
+        self.method.prepare(self.split.train.labels)
         self.model = Model(network, self.split.train.categories, self.settings.network_config())
         if init is not None:
             self.talk.say(take_backbone(self.model, init if isinstance(init, Model) else load_model(init)))
@@ -116,14 +135,29 @@ class Fitting:
         self.sources = Sources(plain, plain, plain, cached=self.cached)
 
     def _say_what_is_not_used(self, settings: Settings) -> None:
-        """Options of stepwise training have no effect here; say so rather than ignore them silently."""
+        """Say which options have no effect on any rung rather than ignore them silently."""
         ignored = [f"network.{name}" for name in settings.network_options]
         if settings.backbone_options.get("train_stages") and not settings.method_options.get("finetune"):
             ignored.append("backbone.train_stages")
+        if not settings.method_options.get("finetune"):
+            usual = resolve("auto").lr_scale
+            ignored += [f"lr.{part}" for part, scale in settings.lr_scale.items() if scale != usual.get(part)]
+        if settings.words is not None:
+            ignored.append("words")
+        if settings.method_options.get("claims", "names") != "names" and settings.method_options.get("ties"):
+            ignored.append("method.ties (needs claims=names)")
         if ignored:
-            self.talk.say(
-                f"not used by method {settings.method}: {', '.join(ignored)} (found by the fit, or frozen)"
-            )
+            self.talk.say(f"not used by method {settings.method}: {', '.join(ignored)}")
+
+    def _say_what_the_residual_would_use(self) -> None:
+        """Without a residual, say which settings that differ from the recipe ``auto`` have no effect."""
+        usual = resolve("auto")
+        names = RESIDUAL_ONLY if self.method.finetune else (*STEPWISE, *RESIDUAL_ONLY)
+        ignored = [name for name in names if getattr(self.settings, name) != getattr(usual, name)]
+        if "epochs" in ignored and "min_steps" in ignored:
+            ignored.remove("min_steps")  # follows from epochs
+        if ignored:
+            self.talk.say(f"not used without the residual: {', '.join(ignored)}")
 
     def _network(self, options: dict[str, Any]) -> Probe:
         """A network of the sizes in ``options``."""
@@ -186,6 +220,8 @@ class Fitting:
             ladder, residual = self._residual(ladder, labels, pooled.rows, method)
         elif reason:
             self.talk.say(f"residual: not tried, {reason} (method.residual=partial_bce tries it anyway)")
+        if method == "none":
+            self._say_what_the_residual_would_use()
         found = Fitted(ladder, residual, self.model.network.backbone, np.ones(len(labels), bool))
         return self._finetuned(found, labels, pooled.rows) if self.method.finetune else found
 

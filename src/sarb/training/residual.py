@@ -39,8 +39,8 @@ from sarb.training.loop import Training
 GROUPS = 3
 #: weights of the residual that are compared
 WEIGHTS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
-#: settings that the residual does not take from the run
-OWN = ("method", "network", "method_options", "network_options", "lr_scale")
+#: settings that the residual does not take from the run; its SAM uses no words
+OWN = ("method", "network", "method_options", "network_options", "lr_scale", "words")
 
 
 @dataclass(frozen=True)

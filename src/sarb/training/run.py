@@ -73,9 +73,10 @@ def fit(
     track: str | Sequence[str] | Trackers | None = None,
     **options: Any,
 ) -> Model:
-    """Train a network on partial labels and return the model, that of the last epoch if there are epochs.
+    """Train a network on partial labels and return the model, that of the last epoch.
 
     With no method, network or recipe given, it fits method ``auto`` on the frozen features of the backbone.
+    Epochs and lr then apply only to the residual and to fine-tuning, and patience to the residual.
     Images that cannot be read are skipped and listed in ``errors.csv``; more than 1 % of them stop the run.
 
     Args:
@@ -86,10 +87,10 @@ def fit(
         seed: of weights, order, augmentation and blending (0); the same seed gives the same model.
         out: run folder to write; None writes nothing.
         valid: share of the training images (or a Dataset) for validation after each epoch.
-        words: GloVe-format file of word vectors; missing names get a learned embedding.
+        words: GloVe-format file of word vectors, not used by ``auto``; missing names get a learned embedding.
         init: model or folder to start from; ``auto`` takes over its backbone only.
         resume: continue the run in ``out`` from its last finished epoch.
-        patience: stop after this many epochs without a better validation mAP.
+        patience: stop after this many epochs without a better validation mAP; ``auto`` needs no ``valid``.
         method_options: keyword arguments of the method, e.g. ``{"claims": "strict"}`` for ``auto``.
         network_options: of the network, e.g. ``{"csrl": "sam"}`` for ``ssgrl``.
         backbone_options: ``train_stages``, ``weights``, ``frozen_norms``, ``scales``.

@@ -87,10 +87,18 @@ class Job:
         words += ["--init", str(self.init)] if self.init else []
         for name, value in self.options.items():
             for key, entry in value.items() if name in PREFIXES else [(name, value)]:
-                text = str(entry).lower() if isinstance(entry, bool) else str(entry)
+                text = _toml(entry)
                 flag = f"--{key.replace('_', '-')}"
                 words += [flag, text] if name in FLAGS else ["--set", f"{PREFIXES.get(name, '')}{key}={text}"]
         return shlex.join(words)
+
+
+def _toml(value: Any) -> str:
+    """A value as ``--set`` reads it; a text at the top needs no quotes."""
+    if isinstance(value, Mapping):
+        pairs = ((json.dumps(part, ensure_ascii=False) for part in item) for item in value.items())
+        return "{" + ", ".join(map(" = ".join, pairs)) + "}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def train_session(
@@ -227,7 +235,7 @@ def calibrate_on_validation(run: Run) -> bool:
 
 
 def _list_unreadable(folder: RunFolder, held: Dataset, scores: Scores) -> None:
-    """Add validation images to the skipped ones; a method without epochs has not looked at them before."""
+    """Add validation images to the skipped ones; a fitted method has not looked at them before."""
     errors = folder.errors()
     listed = {row["file_name"] for row in errors}
     validated = set(held.labels.paths)
