@@ -55,7 +55,9 @@ def headline() -> str:
 def room(size: str, column: str) -> str:
     """All shares at one size: mAP, or another column of the study."""
     found = _room()
-    shares = [share for share in SHARES if column == "mAP" or share != "100"]
+    shares = [share for share in SHARES if (share, size, "names") in found]
+    if column != "mAP":
+        shares.remove("100")
     lines = []
     for model in NAMES:
         rows = [found.get((share, size, model)) for share in shares]

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from sarb.files import write_csv
 from sarb.report import comparison_page
 from sarb.workflows.training import train_session
 
@@ -48,12 +49,14 @@ def main() -> None:
         )
         rows.append({"name": name, "run_dir": folder, "metrics": report.metrics})
     page = comparison_page(rows, arguments.out / "report.html")
+    table = [
+        {"name": entry["name"], **{key: f"{entry['metrics'][key]:.1f}" for key in ("mAP", "OF1", "CF1")}}
+        for entry in rows
+    ]
+    write_csv(arguments.out / "demo.csv", list(table[0]), table)
     print(f"\n{'test images':20} {'mAP':>6} {'OF1':>6} {'CF1':>6}")
-    for entry in rows:
-        print(
-            f"{entry['name']:20} "
-            + " ".join(f"{entry['metrics'][key]:6.1f}" for key in ("mAP", "OF1", "CF1"))
-        )
+    for line in table:
+        print(f"{line['name']:20} {line['mAP']:>6} {line['OF1']:>6} {line['CF1']:>6}")
     print(f"\n{verdict(*(entry['metrics'] for entry in rows))}")
     print(f"\nreport: {page.resolve()}   ({time.perf_counter() - started:.0f} s)")
 

@@ -340,6 +340,7 @@ def test_a_backbone_gets_its_own_options():
         "weights",
         "train_stages",
         "frozen_norms",
+        "scales",
         "mode",
         "sizes",
         "rate",
