@@ -4,9 +4,10 @@
     python -m benchmarks.rungs --scenes5 DIR --develop --masks 1 --out x.csv
 
 The probe alone; the probe with one rung; with all of them; the ladder's own choice of rungs, which is what
-``auto`` uses; and a residual network on top of that. Rungs are forced on: they are used even if they do not help
-on held-out known labels, but their weights are chosen there. Rows with the evidence ``names`` or ``bayes`` may
-choose λ again (the rung ``ridge``). The same probe, student and neighbours serve both kinds of claims.
+``auto`` uses; and, with ``--residuals``, a residual network on top of that. Rungs are forced on: they are used even
+if they do not help on held-out known labels, but their weights are chosen there. Rows with the evidence ``names``
+or ``bayes`` may choose λ again (the rung ``ridge``). The same probe, student and neighbours serve both kinds of
+claims.
 
 Each fit is one row of the CSV, as in ``benchmarks.default``; the table, also in ``NAME-table.csv``, has the mean
 mAP over masks and a paired bootstrap over photos of the difference from the model in ``against``.
@@ -68,8 +69,8 @@ def fit_chosen(source: Source, cell: Cell, mask: int, *, claims: str, residual: 
     return fit_auto(source, cell, mask, claims, residual=residual)
 
 
-def rows() -> list[Row]:
-    """The ablation, in the order of the table."""
+def rows(residuals: bool = True) -> list[Row]:
+    """The ablation, in the order of the table; the residuals take most of the time."""
 
     def forced(name: str, claims: str, *rungs: str) -> Row:
         return Row(name, claims, partial(fit_forced, claims=claims, rungs=rungs), "probe")
@@ -78,7 +79,7 @@ def rows() -> list[Row]:
         chosen = f"chosen, {claims}"
         yield forced(f"all, {claims}", claims, *RUNGS)
         yield Row(chosen, claims, partial(fit_chosen, claims=claims, residual="none"), "probe")
-        for name, method in RESIDUALS.items():
+        for name, method in RESIDUALS.items() if residuals else ():
             fit = partial(fit_chosen, claims=claims, residual=method)
             yield Row(f"{chosen} + residual {name}", claims, fit, chosen)
 
@@ -139,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     add_folders(parser)
     add_options(parser, MASKS)
+    parser.add_argument("--residuals", action="store_true", help="also train the residuals, which is slow")
     parser.add_argument("--cells", default="coco256,scenes5", help="of coco256, scenes5 and demo")
     return parser
 
@@ -157,7 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{cell.name}: left out, give its folder with --{name} DIR")
             continue
         source = loaders[name]()
-        run_cell(source, cell, masks, {row.model: row.fit for row in rows()}, results, command)
+        fits = {row.model: row.fit for row in rows(options.residuals)}
+        run_cell(source, cell, masks, fits, results, command)
         judged = list(judge(source, cell, masks, results))
         write_table(options.out.with_name(f"{options.out.stem}-table.csv"), TABLE_COLUMNS, TABLE_KEY, judged)
         print(f"\n{summary(cell.name, judged)}\n", flush=True)

@@ -17,7 +17,7 @@ def test_every_row_is_compared_with_one_above_it():
 def test_a_run_writes_the_table(tmp_path, capsys):
     out = tmp_path / "rungs.csv"
     options = ["--out", str(out), "--cells", "scenes5,demo", "--develop", "--image-size", "64", *DEMO]
-    assert main([*options, "--masks", "1"]) == 0
+    assert main([*options, "--masks", "1", "--residuals"]) == 0
     told = capsys.readouterr().out
     assert "give its folder with --scenes5" in told
     notes = {row["model"]: row["note"].split(": ")[1] for row in read_csv(out)}

@@ -243,14 +243,13 @@ def test_options_of_stepwise_training_are_said_to_be_unused(
     said = capsys.readouterr().err.splitlines()
     ignored = "network.width, backbone.train_stages, lr.sam, words, method.ties (needs claims=names)"
     assert f"not used by method auto: {ignored}" in said
-    assert any("residual: not tried, fewer than 1,000 training images" in line for line in said)
     assert "not used without the residual: epochs, augment" in said
 
 
 def test_nothing_is_said_to_be_unused_by_default(
     squares_data: Data, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fit(squares_data.train, progress=True, method_options={"residual": "none"}, seed=1)
+    fit(squares_data.train, progress=True, seed=1)
     assert "not used" not in capsys.readouterr().err
 
 

@@ -1,7 +1,6 @@
 """The residual rung: a semantic network on top of the ladder, kept only if held-out entries gain."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,7 +31,18 @@ def task(squares_data):
     parts = Parts.of(train.labels, 3, 0)
     torch.manual_seed(0)
     backbone = create_backbone("tiny", train_stages=0)
-    return Task(train, None, rows, train.labels, scores, parts, backbone, settings, Progress(enabled=False))
+    return Task(
+        train,
+        None,
+        rows,
+        train.labels,
+        scores,
+        lambda labels: scores,
+        parts,
+        backbone,
+        settings,
+        Progress(enabled=False),
+    )
 
 
 def test_it_takes_epochs_and_rates_of_the_run_but_not_its_method(task):
@@ -50,7 +60,7 @@ def test_it_is_kept_where_the_ladder_knows_nothing(task):
 
 def test_it_is_left_out_where_the_ladder_knows_everything(task):
     sure = np.where(task.labels.values > 0, 6.0, -6.0)
-    rung, found, after = fit_residual(replace(task, scores=sure))
+    rung, found, after = fit_residual(replace(task, scores=sure, refit=lambda labels: sure))
     assert not rung.kept and found is None and rung.weight == 0 and rung.gain == 0
     np.testing.assert_array_equal(after, sure)
 
@@ -60,8 +70,8 @@ def test_patience_stops_the_first_network_and_sets_the_epochs_of_the_others(task
     epochs = []
     train = Task.train
 
-    def watched(self, mask):
-        trained = train(self, mask)
+    def watched(self, mask, scores):
+        trained = train(self, mask, scores)
         epochs.append((self.settings.epochs, self.settings.patience, trained.epochs))
         return trained
 
@@ -73,17 +83,24 @@ def test_patience_stops_the_first_network_and_sets_the_epochs_of_the_others(task
 
 
 def test_a_held_out_entry_never_reaches_the_network_that_judges_it(task, monkeypatch):
+    """Neither by its label nor through the logits of a ladder that has seen it."""
     seen = []
+    fitted = []
     train = Task.train
 
-    def watched(self, mask):
+    def watched(self, mask, scores):
         seen.append(mask)
-        return train(self, mask)
+        return train(self, mask, scores)
+
+    def refit(labels):
+        fitted.append(labels.values != 0)
+        return task.scores
 
     monkeypatch.setattr(Task, "train", watched)
-    fit_residual(task)
-    for number, mask in enumerate(seen[:3]):
+    fit_residual(replace(task, refit=refit))
+    for number, (mask, ladder) in enumerate(zip(seen[:3], fitted, strict=True)):
         assert not mask[task.parts.numbers == number].any()
+        assert not ladder[task.parts.numbers == number].any()
     assert all((mask <= task.parts.known).all() for mask in seen)
 
 
@@ -108,26 +125,7 @@ def test_a_model_with_a_residual_is_saved_loaded_and_exported(squares_data, tmp_
     assert not np.allclose(sarb.predict(model, images).logits, expected) and without == 0.5
 
 
-def test_few_images_are_not_tried(squares_data, capsys):
-    model = sarb.fit(squares_data.train.hide(0.8, 0), method="auto", **TINY)
-    assert "residual" not in model.config["network_options"]
-    assert "residual: not tried, fewer than 1,000 training images" in capsys.readouterr().err
-
-
-def test_auto_tries_it_with_enough_images_and_without_concepts():
+def test_it_is_off_unless_a_method_is_named():
     method = Auto(Probe(create_backbone("tiny", None), 2))
-
-    def ladder(images, *names):
-        rungs = tuple(SimpleNamespace(name=name, kept=True) for name in names)
-        return SimpleNamespace(out_of_fold=np.zeros((images, 2)), rungs=rungs)
-
-    assert method.residual_of(ladder(1000, "probe", "neighbours")) == ("partial_bce", "")
-    assert method.residual_of(ladder(999, "probe"))[0] == "none"
-    assert method.residual_of(ladder(1000, "probe", "bayes")) == (
-        "none",
-        "the rungs above leave nothing to it (bayes)",
-    )
-    method = Auto(Probe(create_backbone("tiny", None), 2), residual="sarb")
-    assert method.residual_of(ladder(5, "names")) == ("sarb", "")
-    method = Auto(Probe(create_backbone("tiny", None), 2), residual=None)
-    assert method.residual_of(ladder(5000)) == ("none", "")
+    assert method.residual == "none"
+    assert Auto(Probe(create_backbone("tiny", None), 2), residual=None).residual == "none"

@@ -17,11 +17,6 @@ from sarb.labels import LabelMatrix
 from sarb.methods.base import Method
 from sarb.networks.base import Network
 
-#: fewest training images for which a residual has ever gained
-RESIDUAL_IMAGES = 1000
-#: rungs after which a residual has never gained: the backbone's own classifier sees what attention would see
-CONCEPT_RUNGS = ("names", "bayes")
-
 
 class Auto(Method):
     """Fit a network that is fitted, not trained step by step.
@@ -35,8 +30,7 @@ class Auto(Method):
         neighbours: how many of the nearest training images vote; 0 for none.
         bank: at most this many training images are kept in the model, as feature vectors with their labels.
         residual: method that trains a semantic network (ssgrl) on what the ladder leaves over, such as
-            ``"partial_bce"`` or ``"sarb"``; ``"none"`` for no such rung. ``"auto"`` is ``"partial_bce"`` where it
-            can pay: with at least 1,000 images, and if the concepts of the backbone are not used.
+            ``"partial_bce"`` or ``"sarb"``; ``"none"`` for no such rung.
         finetune: also train the last stage of the backbone, and keep it if held-out images gain.
         ties: category -> concepts it means, where the name does not say it; an empty list unties it.
     """
@@ -52,7 +46,7 @@ class Auto(Method):
         folds: int = 5,
         neighbours: int = COUNT,
         bank: int = BANK,
-        residual: str | None = "auto",
+        residual: str | None = "none",
         finetune: bool = False,
         ties: dict[str, list[str]] | None = None,
     ) -> None:
@@ -77,18 +71,6 @@ class Auto(Method):
         """Check the ties before the features are computed, which takes long."""
         if self.claims == "names":
             tie(labels.categories, self.ties)
-
-    def residual_of(self, ladder: Ladder) -> tuple[str, str]:
-        """The method of the residual on top of a fitted ladder, or ``"none"`` and the reason."""
-        if self.residual != "auto":
-            return self.residual, ""
-        images = len(ladder.out_of_fold)
-        if images < RESIDUAL_IMAGES:
-            return "none", f"fewer than {RESIDUAL_IMAGES:,} training images"
-        concepts = [rung.name for rung in ladder.rungs if rung.kept and rung.name in CONCEPT_RUNGS]
-        if concepts:
-            return "none", f"the rungs above leave nothing to it ({', '.join(concepts)})"
-        return "partial_bce", ""
 
     def fit(
         self,

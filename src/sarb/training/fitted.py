@@ -211,16 +211,13 @@ class Fitting:
         labels = self.split.train.labels.take(pooled.rows)
         ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
         residual = None
-        method, reason = self.method.residual_of(ladder)
-        if method != "none":
+        if self.method.residual != "none":
             self.talk.say(
-                f"residual: training ssgrl with {method} on what the ladder leaves over; epochs, lr, schedule and "
-                f"patience apply to {'it' if self.method.finetune else 'this rung only'}"
+                f"residual: training ssgrl with {self.method.residual} on what the ladder leaves over; epochs, lr, "
+                f"schedule and patience apply to {'it' if self.method.finetune else 'this rung only'}"
             )
-            ladder, residual = self._residual(ladder, labels, pooled.rows, method)
-        elif reason:
-            self.talk.say(f"residual: not tried, {reason} (method.residual=partial_bce tries it anyway)")
-        if method == "none":
+            ladder, residual = self._residual(ladder, labels, pooled)
+        else:
             self._say_what_the_residual_would_use()
         found = Fitted(ladder, residual, self.model.network.backbone, np.ones(len(labels), bool))
         return self._finetuned(found, labels, pooled.rows) if self.method.finetune else found
@@ -272,18 +269,21 @@ class Fitting:
         return Fitted(replace(ladder, rungs=(*ladder.rungs, rung)), None, backbone, held)
 
     def _residual(
-        self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64], method: str
+        self, ladder: Ladder, labels: LabelMatrix, pooled: Pooled
     ) -> tuple[Ladder, Residual | None]:
         """The ladder with one more rung, and the residual if it is kept."""
         task = Task(
             whole=self.split.whole,
             valid=self.valid,
-            rows=rows,
+            rows=pooled.rows,
             labels=labels,
             scores=ladder.out_of_fold,
+            refit=lambda fewer: (
+                self.method.fit(pooled.vectors, fewer, pooled.concepts, self.settings.seed).out_of_fold
+            ),
             parts=Parts.of(labels, self.method.folds, self.settings.seed),
             backbone=self.model.network.backbone,
-            settings=residual_settings(self.settings, method),
+            settings=residual_settings(self.settings, self.method.residual),
             talk=self.talk,
         )
         rung, residual, out_of_fold = fit_residual(task)

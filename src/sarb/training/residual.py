@@ -1,9 +1,11 @@
-"""The residual: a semantic network that learns what the ladder leaves over, judged on entries it has not seen.
+"""The residual: a semantic network that learns what the ladder leaves over, judged on entries that nothing has seen.
 
-A network learns on the known entries outside one part, on top of the ladder's out-of-fold logits, and is judged
-on that part. If no weight above 0 lowers the loss there, the rung ends. If one does, two more networks learn
-without two parts each, so that every known entry has a residual that has not seen it; these choose the weight,
-and a last network learns on everything and joins the model:
+The known entries are divided into three groups: one part, and twice two. For each group, the ladder is fitted again
+without it, and a network learns on the other entries on top of that ladder's out-of-fold logits. Both are then new
+to the group. It is not enough that the network has not seen it: logits of a ladder that has seen an entry are higher
+where an image looks like it, the network learns to take that back, and is wrong about just this entry. If no weight
+above 0 lowers the loss of the first group, the rung ends. Otherwise all groups choose the weight, and a last network
+learns on everything and joins the model:
 
     s = s_ladder + w · r(image),   w in [0, 1]
 """
@@ -11,6 +13,7 @@ and a last network learns on everything and joins the model:
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -35,7 +38,7 @@ from sarb.runs.folder import RunFolder
 from sarb.settings import Settings, resolve
 from sarb.training.loop import Training
 
-#: networks that do not learn on everything: the first without one part, the others without two each on average
+#: networks that do not learn on everything: the first without one part of five, the others without two each
 GROUPS = 3
 #: weights of the residual that are compared
 WEIGHTS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
@@ -68,6 +71,7 @@ class Task:
         rows: (n,) readable ones among the training images.
         labels: (n, C).
         scores: (n, C) out-of-fold logits of the ladder.
+        refit: labels (n, C) -> out-of-fold logits (n, C) of a ladder fitted to them.
         parts: of the known entries.
         backbone: whose maps the ladder was fitted to.
         settings: of the residual.
@@ -79,19 +83,28 @@ class Task:
     rows: NDArray[np.int64]
     labels: LabelMatrix
     scores: Floats
+    refit: Callable[[LabelMatrix], Floats]
     parts: Parts
     backbone: Backbone
     settings: Settings
     talk: Progress
 
-    def train(self, seen: Mask) -> Trained:
-        """Train one network on the known entries in ``seen`` (n, C); with patience, the others say when to stop."""
+    def without(self, hidden: Mask) -> Floats:
+        """Out-of-fold logits (n, C) of a ladder that has not seen the entries in ``hidden`` (n, C)."""
+        values = np.where(hidden, UNKNOWN, self.labels.values)
+        return self.refit(LabelMatrix(values, self.labels.categories, self.labels.paths))
+
+    def train(self, seen: Mask, scores: Floats) -> Trained:
+        """Train one network on the known entries in ``seen`` (n, C), on top of logits (n, C).
+
+        With patience, the other known entries say when to stop.
+        """
         images = Split.of(self.whole, self.valid, self.settings.seed)
         values = np.zeros(self.whole.labels.values.shape, np.int8)
         values[images.rows[self.rows]] = np.where(seen, self.labels.values, UNKNOWN)
         labels = LabelMatrix(values, self.whole.categories, self.whole.labels.paths)
         offsets = np.zeros((len(images.train), len(labels.categories)), np.float32)
-        offsets[self.rows] = self.scores
+        offsets[self.rows] = scores
         held = np.zeros(offsets.shape, np.int8)
         held[self.rows] = np.where(seen, UNKNOWN, self.labels.values)
         training = ResidualTraining(replace(self.whole, labels=labels), self, Held(offsets, held))
@@ -178,30 +191,37 @@ def fit_residual(task: Task) -> tuple[Rung, Residual | None, Floats]:
     """Try a residual: its rung, the residual if it is kept, and the out-of-fold logits (n, C) with it."""
     started = time.perf_counter()
     parts = task.parts
-    judge = Judge.of(parts)
+    whole = Judge.of(parts)
     group = -(-parts.numbers * (GROUPS - 1) // max(parts.count - 1, 1))  # part 0 alone, then equal shares
+    before = np.zeros(task.scores.shape)
     scores = np.zeros(task.scores.shape)
     for number in np.unique(group):
-        trained = task.train(parts.known & (group != number))
-        scores = np.where(group == number, trained.scores, scores)
+        own = group == number
+        ladder = task.without(own)
+        trained = task.train(parts.known & ~own, ladder)
+        before = np.where(own, ladder, before)
+        scores = np.where(own, trained.scores, scores)
         if task.settings.patience is not None:  # the first network finds the number of epochs for all
             task = replace(
                 task, settings=replace(task.settings, epochs=trained.epochs, min_steps=0, patience=None)
             )
-        weights = _weights(_only(judge, group <= number), task.scores, scores)
+        judge = _only(whole, group <= number)
+        weights = _weights(judge, before, scores)
         if not weights[-1]:
             break
     each = np.take(weights, parts.numbers)  # chosen without the entry's own part
-    after = task.scores + each * scores
-    gain = judge.gain(task.scores, after)
+    after = before + each * scores
+    gain = judge.gain(before, after)
     kept = bool(gain.mean > 0 and weights[-1] > 0)
     residual = None
     if kept:
-        trained = task.train(parts.known)
+        trained = task.train(parts.known, task.scores)
         residual = Residual(trained.network, trained.options, float(weights[-1]))
+    else:
+        after = task.scores
     name = f"residual {task.settings.method}"
-    rung = Rung.of(name, kept, judge, after, gain, float(weights[-1]), started)
-    return rung, residual, after if kept else task.scores
+    rung = Rung.of(name, kept, whole, after, gain, float(weights[-1]), started)
+    return rung, residual, after
 
 
 def _only(judge: Judge, tried: Mask) -> Judge:
