@@ -5,6 +5,7 @@ platt         its fit: slope and offset per category, shrunk to a shared one
 thresholds    the threshold for the best F1, or for a precision
 reliability   calibration error, Brier score, reliability tables
 folds         out-of-fold scores of the known labels
+scale         their scale
 completion    ``complete``: fill unknown labels
 formats       the files it writes
 conflicts     known labels that look wrong

@@ -18,12 +18,13 @@ from sarb.auto.evidence import ConceptScores
 from sarb.auto.frame import framed
 from sarb.auto.judge import Judge
 from sarb.auto.ladder import Ladder
-from sarb.auto.parts import Mask, Parts
+from sarb.auto.parts import Floats, Mask, Parts
 from sarb.auto.told import table, verdict
 from sarb.batches.features import cached_features
 from sarb.batches.loader import Batches, CachedMaps, Pictures, Source, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
 from sarb.data.dataset import Dataset
+from sarb.labelling.scale import on_scale
 from sarb.labels import LabelMatrix
 from sarb.methods.auto import Auto
 from sarb.methods.base import check_stages
@@ -85,12 +86,14 @@ class Fitted:
         residual: None if it is not kept.
         backbone: whose maps the ladder was fitted to.
         honest: (n,) images whose out-of-fold scores are made by nothing that has seen their labels.
+        final: (n, C) logits of the finished model for the training images.
     """
 
     ladder: Ladder
     residual: Residual | None
     backbone: Backbone
     honest: Mask
+    final: Floats
 
 
 class Fitting:
@@ -199,8 +202,7 @@ class Fitting:
         if folder is not None and self.writes:
             folder.write_tables(self.state.log, [], self.skipped.rows())
             folder.write_train(labels)
-            scores = Scores(ladder.out_of_fold, labels.categories, labels.paths)
-            folder.write_out_of_fold(scores.take(np.flatnonzero(found.honest)))
+            folder.write_out_of_fold(_held_out(found, labels))
             told(self.state.log)
             self.model.save(folder.model.path, model_card(self.model, self.settings.as_dict(), labels))
         if not self.method.finetune:
@@ -219,7 +221,10 @@ class Fitting:
             ladder, residual = self._residual(ladder, labels, pooled)
         else:
             self._say_what_the_residual_would_use()
-        found = Fitted(ladder, residual, self.model.network.backbone, np.ones(len(labels), bool))
+        final = ladder(pooled.vectors, pooled.concepts)
+        if residual is not None:
+            final = final + residual.weight * residual.scores
+        found = Fitted(ladder, residual, self.model.network.backbone, np.ones(len(labels), bool), final)
         return self._finetuned(found, labels, pooled.rows) if self.method.finetune else found
 
     def _tuning(self) -> Tuning:
@@ -266,7 +271,8 @@ class Fitting:
             f"finetune: kept; {'the residual is left out, and ' if frozen.residual else ''}only the "
             f"{np.sum(held):,} held-out images have out-of-fold scores"
         )
-        return Fitted(replace(ladder, rungs=(*ladder.rungs, rung)), None, backbone, held)
+        final = ladder(pooled.vectors, pooled.concepts)
+        return Fitted(replace(ladder, rungs=(*ladder.rungs, rung)), None, backbone, held, final)
 
     def _residual(
         self, ladder: Ladder, labels: LabelMatrix, pooled: Pooled
@@ -352,3 +358,13 @@ class Fitting:
         return CachedMaps(
             stored.activations, train.labels.values, self.split.rows, unreadable=stored.unreadable
         )
+
+
+def _held_out(found: Fitted, labels: LabelMatrix) -> Scores:
+    """Out-of-fold scores of the honest images on the scale of the final model, as ``sarb calibrate`` needs them."""
+    rows = np.flatnonzero(found.honest)
+    held, final = (
+        Scores(logits, labels.categories, labels.paths).take(rows)
+        for logits in (found.ladder.out_of_fold, found.final)
+    )
+    return on_scale(held, final, labels.take(rows))

@@ -54,11 +54,13 @@ class Residual:
         network: the inner network.
         options: keyword options that build it again.
         weight: w.
+        scores: (n, C) its logits of the training images.
     """
 
     network: Network
     options: dict[str, Any]
     weight: float
+    scores: Floats
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,7 @@ def fit_residual(task: Task) -> tuple[Rung, Residual | None, Floats]:
     residual = None
     if kept:
         trained = task.train(parts.known, task.scores)
-        residual = Residual(trained.network, trained.options, float(weights[-1]))
+        residual = Residual(trained.network, trained.options, float(weights[-1]), trained.scores)
     else:
         after = task.scores
     name = f"residual {task.settings.method}"

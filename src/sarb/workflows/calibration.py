@@ -10,7 +10,8 @@ import numpy as np
 
 from sarb.inference.prediction import predict
 from sarb.labelling.calibration import Calibration, calibrate
-from sarb.labelling.folds import on_scale, out_of_fold
+from sarb.labelling.folds import out_of_fold
+from sarb.labelling.scale import on_scale
 from sarb.model import load_model
 from sarb.report.report import FEW_POSITIVES
 from sarb.runs.folder import RunFolder
@@ -31,13 +32,15 @@ def calibrate_session(
         scores = out_of_fold(
             train, folds, part_seed=seed, out=folder.folds, progress=progress, settings=same_training(folder)
         )
-    final = predict(load_model(run), train, cache=folder.cached, unreadable="skip")
-    final, labels = both(final, train.labels)
-    # after fine-tuning, only the images that did not train the backbone have out-of-fold scores
-    scores, labels = both(scores, labels)
-    final, _ = both(final, labels)
-    scores = on_scale(scores, final, labels)
-    folder.write_out_of_fold(scores)
+        final = predict(load_model(run), train, cache=folder.cached, unreadable="skip")
+        final, labels = both(final, train.labels)
+        scores, labels = both(scores, labels)
+        final, _ = both(final, labels)
+        scores = on_scale(scores, final, labels)
+        folder.write_out_of_fold(scores)
+    else:
+        # after fine-tuning, only the images that did not train the backbone have out-of-fold scores
+        scores, labels = both(scores, train.labels)
     images = f", {len(labels):,} held-out images" if folder.train and len(labels) < len(folder.train) else ""
     source = f"out-of-fold scores of the known training labels{images}, {folds} parts"
     calibration = folder.write_calibration(calibrate(scores, labels, method=method, source=source))
