@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from sarb.runs.folder import RunFolder
 from sarb.training.fitted import Fitting
 from sarb.workflows.calibration import calibrate_session
 from sarb.workflows.training import train_session
+from tests import two_processes
 from tests.waiting import PATIENCE
 
 OPTIONS: dict[str, Any] = {
@@ -195,20 +195,11 @@ def test_what_does_not_apply_is_said(squares_data: Data) -> None:
 
 @pytest.mark.slow
 def test_of_two_processes_one_writes(squares: Path, tmp_path: Path) -> None:
-    words = [
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc_per_node",
-        "2",
-        "-m",
-        "sarb.cli",
-        "train",
-    ]
+    words = [*two_processes.SARB, "train"]
     words += ["--data", str(squares / "labels.csv"), "-o", "encoding=binary", "--out", str(tmp_path / "run")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "SARB_CACHE": str(tmp_path / "cache")}
     done = subprocess.run(
-        [sys.executable, *words, "--backbone", "tiny", "--image-size", "64", "--known", "0.5"],
+        [*words, "--backbone", "tiny", "--image-size", "64", "--known", "0.5"],
         capture_output=True,
         text=True,
         env=environment,

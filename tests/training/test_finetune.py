@@ -100,8 +100,12 @@ def test_it_is_offered_with_its_time_only_where_features_are_poor(train, capsys,
 def test_nothing_is_timed_if_nothing_is_printed(train, monkeypatch):
     monkeypatch.setattr(finetune, "ENOUGH", 1)
     monkeypatch.setattr(finetune, "POOR", 0.0)
-    monkeypatch.setattr(Tuning, "seconds", lambda *_: pytest.fail("timed"))
+    timed = []
+    monkeypatch.setattr(Tuning, "seconds", lambda *_: timed.append(1) or 1.0)
     sarb.fit(train, progress=False, **TINY)
+    assert not timed
+    sarb.fit(train, progress=True, **TINY)
+    assert timed
 
 
 def test_the_offer_changes_no_number(train, monkeypatch):

@@ -17,6 +17,7 @@ from sarb.errors import ConfigError, SarbError
 from sarb.labels import LabelMatrix
 from sarb.methods.partial_bce import PartialBCE
 from sarb.registry import METHODS
+from tests import two_processes
 from tests.waiting import PATIENCE
 
 OPTIONS: dict[str, Any] = {
@@ -398,17 +399,9 @@ def test_blending_can_start_at_a_share_of_the_epochs(
 def test_two_processes_share_the_batches_and_write_one_run(squares: Path, tmp_path: Path) -> None:
     import os
     import subprocess
-    import sys
 
     command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc_per_node",
-        "2",
-        "-m",
-        "sarb.cli",
+        *two_processes.SARB,
         "train",
         "--data",
         str(squares / "labels.csv"),

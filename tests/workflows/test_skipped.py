@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from sarb.data.dataset import Dataset
 from sarb.errors import SarbError
 from sarb.labels import LabelMatrix
 from sarb.progress import Progress
+from tests import two_processes
 from tests.cli.test_app import run
 from tests.waiting import PATIENCE
 
@@ -355,14 +355,7 @@ def test_two_processes_do_not_wait_for_each_other(source: Path, tmp_path: Path, 
     cut(source.parent / "017.jpg")
     cut(source.parent / "018.jpg")
     command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc_per_node",
-        "2",
-        "-m",
-        "sarb.cli",
+        *two_processes.SARB,
         "train",
         "--data",
         str(source),
