@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from sarb.auto.judge import Judge, centred
+from sarb.auto.judge import Judge
 from sarb.auto.parts import Parts
+from sarb.metrics.bootstrap import centred
 from tests.auto.made import made
 
 
@@ -56,7 +57,7 @@ def test_the_interval_of_map_is_around_it():
     scores = labels.values + 2 * np.random.RandomState(0).randn(*labels.shape)
     spread = judge.spread(scores)
     found = centred(spread)
-    assert found.mean == pytest.approx(judge.mean_ap(scores)) and found.low < found.mean < found.high
+    assert found.value == pytest.approx(judge.mean_ap(scores)) and found.low < found.value < found.high
     np.testing.assert_array_equal(spread, judge.spread(scores))
     assert centred(np.array([3.0, np.nan])) == pytest.approx((3.0, np.nan, np.nan), nan_ok=True)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sarb.auto.told import table, verdict
+from sarb.auto.told import not_tried, table, verdict
 
 NAN = float("nan")
 
@@ -65,3 +65,14 @@ def test_the_verdict_without_baseline_positives_or_final():
     assert "were not fitted" in verdict([each for each in rows if each["rung"] != "ten lines"])
     assert "no positive label is known" in verdict([row("final", mean_ap=np.nan)])
     assert verdict(rows[:-1]) == ""
+
+
+def test_rungs_that_were_not_tried_have_a_reason():
+    everything = {"probe", "names", "bayes", "neighbours"}
+    assert not_tried(everything, "names", concepts=True, tied=True) == ""
+    assert not_tried(everything - {"names", "bayes"}, "strict", concepts=True, tied=False) == ""
+    assert not_tried(everything - {"names"}, "names", concepts=True, tied=False) == (
+        "rungs that were not tried: names (no category name is tied to a concept of the backbone's classifier)"
+    )
+    missing = not_tried({"probe"}, "names", concepts=False, tied=True)
+    assert missing.count("the backbone has no classifier of its own") == 2 and "neighbours" in missing

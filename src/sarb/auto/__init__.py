@@ -7,7 +7,6 @@ probe         the linear probe on known entries, with offsets
 evidence      concept Bayes and name evidence from the backbone's own classifier
 names         which concepts of the backbone a category's name means
 neighbours    labels of the nearest training images
-resample      mAP of resampled images
 judge         out-of-fold loss, gain and choice of weights
 rung          what a step reaches, and its row in ``log.csv``
 tenlines      the ten-line baseline, judged like a rung

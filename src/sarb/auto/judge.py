@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarb.auto.parts import Floats, Parts
-from sarb.auto.resample import draw, resampled_map
 from sarb.auto.solver import log_loss, sigmoid
 from sarb.metrics import average_precision
+from sarb.metrics.bootstrap import spread
 
 #: resamples of the images
 RESAMPLES = 1000
@@ -30,7 +30,7 @@ SHRINKAGE = 20.0
 
 
 class Gain(NamedTuple):
-    """A number with its 95 % interval, by bootstrap over images: the fall of the mean loss, or mAP."""
+    """The fall of the mean loss with its 95 % interval, by bootstrap over images."""
 
     mean: float
     low: float
@@ -102,7 +102,7 @@ class Judge:
         more than ``MOST_ENTRIES`` known entries there are no resamples.
         """
         few = np.count_nonzero(self.parts.known) <= MOST_ENTRIES
-        return resampled_map(scores, self.parts.values, draw(len(scores), MAP_RESAMPLES if few else 0))
+        return spread(scores, self.parts.values, MAP_RESAMPLES if few else 0)
 
     def gain(self, before: Floats, after: Floats, seed: int = 0) -> Gain:
         """How much the mean loss falls from one set of out-of-fold scores (N, C) to another."""
@@ -135,19 +135,6 @@ class Judge:
             shared = own.sum(1, keepdims=True)
             result[model] = weights[(positives * counted * own + shrinkage * shared).argmin(0)]
         return result
-
-
-def centred(spread: Floats) -> Gain:
-    """The first number of a spread with the 95 % interval of the others, moved so that its mean is the first.
-
-    An image that is drawn twice has a positive beside itself in the ranking, so resampled mAP is too high:
-    by 3 points with a dozen known positives per category.
-    """
-    others = spread[1:][np.isfinite(spread[1:])]
-    if not len(others):
-        return Gain(float(spread[0]), float("nan"), float("nan"))
-    low, high = np.percentile(others, (2.5, 97.5)) - others.mean() + spread[0]
-    return Gain(float(spread[0]), float(low), float(high))
 
 
 def _scale_and_shifts(

@@ -29,6 +29,7 @@ from sarb.auto.rung import BASELINE, Rung, over_rates
 from sarb.auto.solver import sigmoid
 from sarb.errors import check_choice
 from sarb.labels import LabelMatrix
+from sarb.progress import Advance
 
 CLAIMS = ("strict", "no-names", "names")
 #: rungs after the probe, in the order in which they are tried; ``ridge`` chooses λ again
@@ -115,6 +116,12 @@ class _State:
     offsets: Floats | None = None
     weights: dict[str, Floats] = field(default_factory=dict)
     rungs: list[Rung] = field(default_factory=list)
+    advance: Advance | None = None
+
+    def tell(self) -> None:
+        """Report one more rung as fitted."""
+        if self.advance is not None:
+            self.advance(1, self.rungs[-1].name)
 
     @property
     def held_out(self) -> Floats:
@@ -134,7 +141,9 @@ class _State:
         gain = self.judge.gain(self.held_out, after)
         kept = self.force or gain.mean > errors * gain.error
         rung = Rung.of(name, kept, self.judge, after, gain, weight, started)
-        return replace(changed if kept else self, rungs=[*self.rungs, rung])
+        state = replace(changed if kept else self, rungs=[*self.rungs, rung])
+        state.tell()
+        return state
 
 
 def fit_ladder(
@@ -153,6 +162,7 @@ def fit_ladder(
     rungs: Collection[str] | None = None,
     force: bool = False,
     judged: Mask | None = None,
+    advance: Advance | None = None,
 ) -> Ladder:
     """Fit the ladder to N training images.
 
@@ -172,10 +182,13 @@ def fit_ladder(
         force: use every rung that is tried, also one that does not help.
         judged: (N,) images whose known entries choose and judge; None for all. For features that have seen the
             labels of the others.
+        advance: told about each rung that was fitted.
     """
     allowed = _allowed(claims, rungs)
     projection = fit_projection(pooled, width)
-    state = replace(_probe(projection(pooled), Parts.of(labels, folds, seed), ridges, judged), force=force)
+    state = _probe(projection(pooled), Parts.of(labels, folds, seed), ridges, judged)
+    state = replace(state, force=force, advance=advance)
+    state.tell()
     bayes = None
     names = None
     if concepts is not None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sarb.auto.judge import Gain, Judge, centred
+from sarb.auto.judge import Gain, Judge
 from sarb.auto.parts import Floats, log_odds
+from sarb.metrics.bootstrap import Interval, centred
 
 #: names of the two rungs that are no steps: the first and the last
 BASELINE = "ten lines"
@@ -67,12 +68,12 @@ class Rung:
     def row(self, baseline: Rung | None = None) -> dict[str, Any]:
         """As a row of ``log.csv``; ``ahead`` is its mAP minus that of the baseline, on the same resamples."""
         own = centred(self.spread)
-        ahead = NOTHING if baseline is None else centred(self.spread - baseline.spread)
+        ahead = Interval(*NOTHING) if baseline is None else centred(self.spread - baseline.spread)
         numbers = {
             **{name: getattr(self, name) for name in MEASURED},
             "mean_ap_low": own.low,
             "mean_ap_high": own.high,
-            "ahead": ahead.mean,
+            "ahead": ahead.value,
             "ahead_low": ahead.low,
             "ahead_high": ahead.high,
         }

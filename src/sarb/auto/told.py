@@ -6,7 +6,7 @@ Rows are those of ``log.csv``, as numbers or as text read from the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sarb.auto.judge import MOST_ENTRIES
@@ -92,3 +92,26 @@ def verdict(rows: Sequence[Row]) -> str:
     if low > 0:
         return found
     return f"{found}: {'it is worse' if high < 0 else 'no clear difference'}"
+
+
+def not_tried(rungs: Collection[str], claims: str, *, concepts: bool, tied: bool) -> str:
+    """Say in one line which rungs were not tried, and why; empty if all were.
+
+    ``ridge`` and ``student`` only refine others and are often left out, so they are not named.
+
+    Args:
+        rungs: names of those that were.
+        claims: what may be used; a rung that they bar needs no reason.
+        concepts: whether the backbone has a classifier of its own.
+        tied: whether the name of at least one category is tied to a concept of that classifier.
+    """
+    no_classifier = "the backbone has no classifier of its own"
+    no_tie = "no category name is tied to a concept of the backbone's classifier"
+    reasons = {
+        "names": no_tie if concepts and not tied else no_classifier,
+        "bayes": no_classifier,
+        "neighbours": "switched off, or too few images",
+    }
+    barred = {"strict": {"names", "bayes"}, "no-names": {"names"}}.get(claims, set())
+    missing = [f"{name} ({why})" for name, why in reasons.items() if name not in {*rungs, *barred}]
+    return f"rungs that were not tried: {', '.join(missing)}" if missing else ""
