@@ -11,6 +11,7 @@ decouple      SD, a representation per category by word-guided attention
 scores        the scores of SD, in blocks
 attention     SAM, a representation per category by masks
 words         word vectors, given or learned
+text          category names as vectors of a CLIP or SigLIP text encoder
 graph         the gated graph
 gates         its element-wise part, with a hand-written gradient
 sparse_graph  a sparse graph for thousands of categories

@@ -11,6 +11,9 @@ from torch.nn import functional as F
 from sarb.networks.gates import gated_update
 from sarb.networks.sparse_graph import SparseGraph, propagate
 
+#: steps after which all categories have long told each other everything
+MOST_STEPS = 100
+
 
 class Layers(NamedTuple):
     """Weights of a step: message (3D, 2D) with bias (3D,), state (2D, D)."""

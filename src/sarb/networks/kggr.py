@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
 from sarb.labels import LabelMatrix
 from sarb.networks.backbones.base import Backbone
-from sarb.networks.graph import GatedGraph
+from sarb.networks.graph import MOST_STEPS, GatedGraph
 from sarb.networks.ssgrl import SSGRL
+from sarb.options import AtLeast, AtMost
 
 #: initial bias of the second graph's update gate at an informed start: σ(−4) = 0.02, so weights change little
 CLOSED = -4.0
@@ -49,14 +50,14 @@ class KGGR(SSGRL):
         graph: Tensor | None = None,
         words: tuple[Tensor, Tensor] | None = None,
         *,
-        weight_steps: int = 3,
+        weight_steps: Annotated[int, AtLeast(0), AtMost(MOST_STEPS)] = 3,
         csrl: str = "sd",
         dim: int = 1024,
         hidden: int = 512,
         word_dim: int = 300,
-        steps: int = 3,
+        steps: Annotated[int, AtLeast(0), AtMost(MOST_STEPS)] = 3,
         neighbours: int = 0,
-        grid: int = 7,
+        grid: Annotated[int, AtLeast(1)] = 7,
         dropout: float = 0.0,
         normalise: bool = False,
         initial: str = "random",

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from sarb.auto.evidence import FLOOR, TINY, Scale
 from sarb.auto.ladder import Ladder
 from sarb.auto.neighbours import MARGIN, SAME, TEMPERATURE
+from sarb.errors import ConfigError
 from sarb.networks.backbones.base import Backbone
 from sarb.networks.backbones.given import GivenMaps
 from sarb.networks.base import Network
@@ -88,6 +89,10 @@ class Probe(Network):
         residual_options: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(backbone, categories)
+        if not 1 <= neighbours < max(bank, 2) and bank:
+            raise ConfigError(
+                [f"network.neighbours must be 1 to {bank - 1}, fewer than the bank has, got {neighbours}"]
+            )
         self.concepts = concepts
         self.nearest = neighbours
         self.classifier = nn.Linear(width, categories)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -16,10 +16,11 @@ from sarb.networks.backbones.base import Backbone
 from sarb.networks.base import Network
 from sarb.networks.classifier import ContextClassifier
 from sarb.networks.decouple import SemanticDecoupling
-from sarb.networks.graph import GatedGraph
+from sarb.networks.graph import MOST_STEPS, GatedGraph
 from sarb.networks.informed import prior_logits, start_join, start_projection
 from sarb.networks.sparse_graph import SparseGraph
 from sarb.networks.words import CategoryWords
+from sarb.options import AtLeast, AtMost
 
 
 class SSGRL(Network):
@@ -69,9 +70,9 @@ class SSGRL(Network):
         dim: int = 1024,
         hidden: int = 512,
         word_dim: int = 300,
-        steps: int = 3,
+        steps: Annotated[int, AtLeast(0), AtMost(MOST_STEPS)] = 3,
         neighbours: int = 0,
-        grid: int = 7,
+        grid: Annotated[int, AtLeast(1)] = 7,
         dropout: float = 0.0,
         normalise: bool = False,
         initial: str = "random",

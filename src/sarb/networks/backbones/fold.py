@@ -28,7 +28,8 @@ def folded(backbone: Backbone) -> Backbone:
     result = copy.deepcopy(backbone).eval()
     _fold(result)
     result.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    image = torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(0)).to(
+    size = backbone.small
+    image = torch.randn(1, 3, size, size, generator=torch.Generator().manual_seed(0)).to(
         next(backbone.parameters())
     )
     plain = copy.deepcopy(backbone).eval() if backbone.training else backbone
@@ -41,7 +42,7 @@ def _fold(module: nn.Module) -> None:
     for name, child in list(module.named_children()):
         if isinstance(child, nn.BatchNorm2d) and isinstance(last, nn.Conv2d):
             _absorb(last, child)
-            setattr(module, name, nn.Identity())
+            setattr(module, name, getattr(child, "act", nn.Identity()))  # timm's norms hold the activation
         else:
             _fold(child)
         last = child

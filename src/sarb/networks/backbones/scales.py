@@ -1,8 +1,8 @@
 """Several resolutions: a frozen backbone looks at the image at further sizes, and the maps are joined.
 
-For each further scale s the image (S pixels) is resized to the multiple of 32 nearest to s · S and goes through
-the same backbone. Its map is resized to the grid of the first one, and the channels are concatenated. So the
-result is a backbone like any other, with width D · (number of scales).
+For each further scale s the image (S pixels) is resized to the multiple of 32 nearest to s · S, or of the backbone's
+patches if 32 is none, and goes through the same backbone. Its map is resized to the grid of the first one, and the
+channels are concatenated. So the result is a backbone like any other, with width D · (number of scales).
 
 A resize is bilinear, with antialiasing where it shrinks: Y = A X Aᵀ, where row i of A has triangle weights
 around (i + ½) · n / m, normalised. As products of matrices it runs and exports the same way everywhere.
@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from math import isfinite
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,6 +29,8 @@ from sarb.networks.backbones.stages import Backbone
 
 #: sizes of resized images are multiples of it: the stride of most backbones
 STEP = 32
+#: a larger image costs its square
+LARGEST_SCALE = 8.0
 
 
 class MultiScale(Backbone):
@@ -43,10 +46,13 @@ class MultiScale(Backbone):
 
     def __init__(self, trunk: Backbone, scales: Sequence[float]) -> None:
         super().__init__()
-        good = all(isfinite(scale) and scale > 0 for scale in scales)
+        good = all(isfinite(scale) and 0 < scale <= LARGEST_SCALE for scale in scales)
         if not good or list(scales[:1]) != [1.0] or len(set(scales)) < len(scales):
             raise ConfigError(
-                [f"backbone.scales must be 1 and further different numbers above 0, got {list(scales)}"]
+                [
+                    "backbone.scales must be 1 and further different numbers above 0 and up to "
+                    f"{LARGEST_SCALE:g}, got {list(scales)}"
+                ]
             )
         trunk.freeze(0)
         self.body = _Scales(trunk, scales)
@@ -69,6 +75,20 @@ class MultiScale(Backbone):
             )
         super().freeze(0, frozen_norms)
 
+    @property
+    def small(self) -> int:
+        """That of the trunk."""
+        return self.body.trunk.small
+
+    def check_size(self, size: int) -> None:
+        """The trunk must take the image at every scale."""
+        for scale in self.body.scales:
+            self.body.trunk.check_size(self.body.scaled(size, scale))
+
+    def described(self) -> dict[str, Any]:
+        """What the trunk needs."""
+        return self.body.trunk.described()
+
     def concepts(self) -> Concepts | None:
         """The trunk's own classifier, which sees the first scale only."""
         found = self.body.trunk.concepts()
@@ -90,11 +110,16 @@ class _Scales(nn.Module):
         self.trunk = trunk
         self.scales = tuple(float(scale) for scale in scales)
 
+    def scaled(self, size: int, scale: float) -> int:
+        """The image size at a scale; the first is as it is."""
+        step = STEP if STEP % self.trunk.step == 0 else self.trunk.step
+        return size if scale == 1 else max(step, round(scale * size / step) * step)
+
     def forward(self, images: Tensor) -> Tensor:
         first: Tensor = self.trunk(images)
         maps = [first]
         for scale in self.scales[1:]:
-            height, width = (max(STEP, round(scale * size / STEP) * STEP) for size in _sizes(images))
+            height, width = (self.scaled(size, scale) for size in _sizes(images))
             maps.append(resize(self.trunk(resize(images, height, width)), *_sizes(first)))
         return torch.cat(maps, 1)
 

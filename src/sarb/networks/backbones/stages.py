@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +30,7 @@ class Backbone(nn.Module, ABC):
         stage_names: the stages, from the image to the map.
         default_train_stages: how many of the last stages are trained by default.
         needs_weights: whether random weights must be requested with ``weights=None``.
+        step: image sizes must be multiples of it.
         classifier: prefix of the classifier's keys in a weight file; they are ignored.
         default_weights: file of pre-trained weights that is installed, or None.
         weight_package: package with such a file, or None.
@@ -41,6 +42,7 @@ class Backbone(nn.Module, ABC):
     stage_names: tuple[str, ...]
     default_train_stages: int = 1
     needs_weights: ClassVar[bool] = True
+    step: int = 1
     classifier: ClassVar[str] = "fc."
 
     def __init__(self) -> None:
@@ -65,6 +67,18 @@ class Backbone(nn.Module, ABC):
     def concepts(self) -> Concepts | None:
         """Return the classifier that the backbone was pretrained with; None if it has none, or other weights."""
         return None
+
+    @property
+    def small(self) -> int:
+        """A small image size that it can process."""
+        return 64
+
+    def check_size(self, size: int) -> None:
+        """Raise ConfigError if it cannot process images of this size."""
+
+    def described(self) -> dict[str, Any]:
+        """Return the options that a model folder must keep to make it again without further files."""
+        return {}
 
     def freeze(self, train_stages: int, frozen_norms: bool = False) -> None:
         """Train the last ``train_stages`` stages only; ``frozen_norms`` freezes their batch norms."""
