@@ -4,6 +4,8 @@ ILRB (:class:`InstanceBlend`) and PLRB (:class:`PrototypeBlend`) work on the rep
 
 instance     ILRB, with a known positive of another image
 prototype    PLRB, with a prototype of the category
+quadrant     PPRB of DSRB, with a prototype of another quadrant
+bank         the newest known positives of a category
 kmeans       the clustering that finds prototypes
 coefficient  α and β
 mixup        mixing of whole images or maps

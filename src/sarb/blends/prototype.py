@@ -105,10 +105,13 @@ class PrototypeBlend(nn.Module):
         shares = torch.rand(len(weight), generator=generator).to(weight.device)
         possible = (weight == 0) & (self.counts > 0)
         category = lots.masked_fill(~possible, -1).argmax(1)
-        counts = self.counts[category]
-        number = (shares * counts).long().minimum((counts - 1).clamp_min(0))
         every = torch.arange(weight.shape[1], device=weight.device)
-        return category, number, possible & (every == category[:, None])
+        return category, self._number(category, shares), possible & (every == category[:, None])
+
+    def _number(self, category: Tensor, shares: Tensor) -> Tensor:
+        """Turn uniform numbers (B,) into a prototype of each category (B,)."""
+        counts = self.counts[category]
+        return (shares * counts).long().minimum((counts - 1).clamp_min(0))
 
     @property
     def completed(self) -> Tensor:

@@ -17,6 +17,11 @@ def as_targets(targets: Targets | Tensor, dtype: torch.dtype) -> Targets:
     return Targets.of(targets, dtype) if isinstance(targets, Tensor) else targets
 
 
+def full_precision(logits: Tensor) -> Tensor:
+    """Half precision would lose small weighted sums; float64 is kept for gradient checks."""
+    return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+
+
 def _batch_mean(entries: Tensor, weight: Tensor) -> Tensor:
     total = weight.sum()
     return entries.sum() / total.where(total > 0, 1)
@@ -42,11 +47,16 @@ def _durand(entries: Tensor, weight: Tensor) -> Tensor:
     return (known_share_weight(share) * entries.mean(1)).sum() / max(1, len(entries))
 
 
+def _all_entries(entries: Tensor, weight: Tensor) -> Tensor:
+    return entries.sum() / max(1, entries.numel())
+
+
 #: form -> function (weighted losses (B, C), weights (B, C)) -> scalar; both are 0 for unknown entries
 FORMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "batch": _batch_mean,
     "image": _image_means,
     "durand": _durand,
+    "entries": _all_entries,
 }
 
 
@@ -62,6 +72,7 @@ def partial_bce(
     * ``"image"`` (the paper, with the missing minus): Σ_n [Σ_c w ℓ / Σ_c w]. Every image counts the same.
     * ``"durand"`` (Durand et al. 2019): (1/B) Σ_n g(p_n)/C Σ_c w ℓ with g(p) = −4.45 p + 5.45, where p_n is
       the share of known entries of image n. An image without known labels contributes 0 but is counted in B.
+    * ``"entries"`` (Cole et al. 2021): Σ w ℓ / (B·C). Unknown entries count in the denominator.
 
     Entries without weight have exactly zero loss and gradient, even if their logit is infinite or NaN.
     Without any known entry the loss is exactly 0 and still differentiable. Gradients also flow to
@@ -79,8 +90,7 @@ def partial_bce(
     """
     if form not in FORMS:
         raise ConfigError([unknown_name("form of partial_bce", form, FORMS)])
-    # Half precision would lose small weighted sums; float64 is kept for gradient checks.
-    logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+    logits = full_precision(logits)
     value, weight = as_targets(targets, logits.dtype)
     if not logits.shape == value.shape == weight.shape:
         raise ValueError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from torch import Tensor
-from torch.nn.functional import logsigmoid
 
 from sarb.errors import ConfigError
 from sarb.labels import Targets
+from sarb.losses.asymmetric import asymmetric
 from sarb.methods.partial_bce import PartialBCE
 from sarb.networks.base import Network
 
@@ -44,11 +44,4 @@ class ASL(PartialBCE):
 
     def loss(self, logits: Tensor, targets: Targets) -> Tensor:
         """Mean over the known entries of logits (B, C); unknown entries get exactly zero gradient."""
-        known = targets.weight > 0
-        x = logits.float().where(known, 0)
-        value = targets.value.where(known, 0)
-        shifted = (x.sigmoid() - self.margin).clamp(min=1e-8)  # at 0 the slope is infinite if γ₋ < 1
-        present = (-x).sigmoid() ** self.gamma_positive * logsigmoid(x)
-        absent = shifted**self.gamma_negative * (1 - shifted).clamp(min=1e-8).log()
-        entries = -targets.weight * (value * present + (1 - value) * absent)
-        return entries.sum() / targets.weight.sum().clamp(min=1)
+        return asymmetric(logits, targets, self.gamma_positive, self.gamma_negative, self.margin)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix
 from sarb.methods.base import Method
 from sarb.networks.base import Network
+from sarb.progress import Advance
 
 
 class Auto(Method):
@@ -31,12 +32,14 @@ class Auto(Method):
         bank: at most this many training images are kept in the model, as feature vectors with their labels.
         residual: method that trains a semantic network (ssgrl) on what the ladder leaves over, such as
             ``"partial_bce"`` or ``"sarb"``; ``"none"`` for no such rung.
+        residual_options: keyword options of that method.
         finetune: also train the last stage of the backbone, and keep it if held-out images gain.
         ties: category -> concepts it means, where the name does not say it; an empty list unties it.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"maps", "fit"})
     fitted: ClassVar[bool] = True
+    on_top: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -47,6 +50,7 @@ class Auto(Method):
         neighbours: int = COUNT,
         bank: int = BANK,
         residual: str | None = "none",
+        residual_options: dict[str, Any] | None = None,
         finetune: bool = False,
         ties: dict[str, list[str]] | None = None,
     ) -> None:
@@ -64,6 +68,7 @@ class Auto(Method):
         self.neighbours = neighbours
         self.bank = bank
         self.residual = residual or "none"  # --set method.residual=none gives None
+        self.residual_options: Mapping[str, Any] = residual_options or {}
         self.finetune = finetune
         self.ties: Mapping[str, list[str]] = ties or {}
 
@@ -72,6 +77,10 @@ class Auto(Method):
         if self.claims == "names":
             tie(labels.categories, self.ties)
 
+    def is_tied(self, categories: Sequence[str]) -> bool:
+        """Whether the name of at least one category is tied to a concept."""
+        return self.claims == "names" and bool(tie(categories, self.ties).tied.any())
+
     def fit(
         self,
         pooled: NDArray[np.float32],
@@ -79,10 +88,12 @@ class Auto(Method):
         concepts: ConceptScores | None = None,
         seed: int = 0,
         judged: NDArray[np.bool_] | None = None,
+        advance: Advance | None = None,
     ) -> Ladder:
         """Fit the ladder to pooled maps (N, D), labels (N, C) and concept probabilities of the same images.
 
         ``judged`` (N,) are the images whose known entries choose and judge; None for all.
+        ``advance`` is told about each rung.
         """
         ties = tie(labels.categories, self.ties).matrix if self.claims == "names" else None
         return fit_ladder(
@@ -96,4 +107,5 @@ class Auto(Method):
             neighbours=self.neighbours if self.bank else 0,
             bank=self.bank,
             judged=judged,
+            advance=advance,
         )

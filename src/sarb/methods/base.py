@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,18 +15,29 @@ from sarb.losses import partial_bce
 from sarb.networks.base import Network
 
 
+class Rate(NamedTuple):
+    """How a method's own parameters learn: with ``factor`` times the learning rate, with weight decay or not."""
+
+    factor: float = 1.0
+    decay: bool = False
+
+
 class Method(nn.Module):
     """A way to train a network: ``forward(batch)`` returns named loss terms, and the loop adds them up.
 
     Optional hooks: :meth:`prepare`, :meth:`begin_epoch`, :meth:`note`, :meth:`end_step`, :meth:`end_round`,
     :meth:`figures`, and the class attributes below. Keep state that must survive a resume in parameters and
-    buffers.
+    buffers. Plain attributes survive inside an epoch only, see :mod:`sarb.training.attributes`.
 
     Attributes:
         needs: stages that the network must have.
         views: names of the transforms that make the views of an image; the first one gives ``batch.images``.
         cacheable: whether it can train on cached activations; not if it mixes pixels or needs paired views.
+        on_top: whether it can train the residual of ``auto``; not if it mixes images, whose mixtures have no scores.
         rounds: how often the whole schedule runs, each time from the initial weights (curriculum labeling).
+        unset: names of buffers in which NaN means "not yet"; NaN anywhere else stops the training.
+        completes: what :meth:`count` counts; each becomes a column ``completed_NAME`` of ``log.csv``.
+        rates: prefix of own parameters -> how they learn; the others take ``lr.blend`` and no weight decay.
 
     Args:
         network: the network to train.
@@ -38,7 +49,11 @@ class Method(nn.Module):
     fitted: ClassVar[bool] = False
     views: ClassVar[tuple[str, ...]] = ("train",)
     cacheable: ClassVar[bool] = True
+    on_top: ClassVar[bool] = True
     rounds: int = 1
+    unset: ClassVar[frozenset[str]] = frozenset()
+    completes: ClassVar[tuple[str, ...]] = ()
+    rates: ClassVar[Mapping[str, Rate]] = {}
 
     def __init__(
         self, network: Network, *, form: str = "batch", positive_weight: float | str | None = None
@@ -53,6 +68,7 @@ class Method(nn.Module):
         self.epoch = 0
         self.epochs = 0
         self.position = 0.0
+        self.counted = dict.fromkeys(self.completes, 0)
         self.positive_weight: Tensor
         weight = float(positive_weight) if isinstance(positive_weight, (int, float)) else 1.0
         self.register_buffer("positive_weight", torch.full((network.categories,), weight))
@@ -66,6 +82,18 @@ class Method(nn.Module):
     def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
         """Called before each epoch; ``loader()`` gives all training images in order, without augmentation."""
         self.epoch = epoch
+        self.counted = dict.fromkeys(self.completes, 0)
+
+    def in_epochs(self, number: float) -> int:
+        """Return a number of epochs, given as such or, between 0 and 1, as a share of all epochs."""
+        return round(number * self.epochs) if 0 < number < 1 else int(number)
+
+    def count(self, name: str, chosen: Tensor) -> None:
+        """Count the entries of a mask (B, C) that were completed, under a name of :attr:`completes`.
+
+        Every process counts its own images, and the first one writes the log.
+        """
+        self.counted[name] += int(chosen.sum())
 
     def note(self, epoch: int) -> str:
         """Say in a few words what begins with this epoch; usually nothing."""
@@ -82,8 +110,8 @@ class Method(nn.Module):
         """Called before the weights are reset for the next round; ``loader`` as in :meth:`begin_epoch`."""
 
     def figures(self) -> dict[str, float]:
-        """Return numbers of this epoch for ``log.csv``, e.g. learned coefficients."""
-        return {}
+        """Return numbers of this epoch for ``log.csv``: what was completed, learned coefficients and so on."""
+        return {f"completed_{name}": number for name, number in self.counted.items()}
 
     def maps(self, batch: Batch) -> Tensor:
         """Grid features (B, D, H, W) of a batch of images or cached activations."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +41,7 @@ class Curriculum(Method):
         agreed: (N, C), for strategy ``"ensemble"``: what the members so far agree on; NaN before the first.
     """
 
+    unset: ClassVar[frozenset[str]] = frozenset({"agreed"})
     pseudo_value: Tensor
     pseudo_weight: Tensor
     agreed: Tensor

@@ -27,6 +27,8 @@ class Mixup(Method):
         positive_weight: see :class:`Method`.
     """
 
+    on_top: ClassVar[bool] = False
+
     def __init__(
         self,
         network: Network,

@@ -103,7 +103,7 @@ class SARB(Method):
     def prepare(self, labels: LabelMatrix) -> None:
         """Warn if the run is too short for blending."""
         super().prepare(labels)
-        first = self._epochs(self.start)
+        first = self.in_epochs(self.start)
         if 0 < self.epochs <= first:
             message = (
                 f"blending starts at epoch {first}, but the last epoch is {self.epochs - 1}: no blending"
@@ -114,18 +114,16 @@ class SARB(Method):
         """Compute the prototypes at ``start``, then every ``refresh`` epochs."""
         super().begin_epoch(epoch, loader)
         self.completed = {"ilrb": 0, "plrb": 0}
-        self.blending = epoch >= self._epochs(self.start)
-        since = epoch - self._epochs(self.start)
-        if self.plrb is not None and self.blending and since % max(1, self._epochs(self.refresh)) == 0:
+        self.blending = epoch >= self.in_epochs(self.start)
+        since = epoch - self.in_epochs(self.start)
+        if self.plrb is not None and self.blending and since % max(1, self.in_epochs(self.refresh)) == 0:
             self.plrb.fit(*self._positives(loader()))
 
     def note(self, epoch: int) -> str:
         """Say when blending begins, because the loss then has more terms."""
-        return "blending begins" if 0 < epoch == self._epochs(self.start) and (self.ilrb or self.plrb) else ""
-
-    def _epochs(self, number: float) -> int:
-        """Return a number of epochs, given as such or as a share of all epochs."""
-        return round(number * self.epochs) if 0 < number < 1 else int(number)
+        return (
+            "blending begins" if 0 < epoch == self.in_epochs(self.start) and (self.ilrb or self.plrb) else ""
+        )
 
     @torch.no_grad()
     def _positives(self, batches: Iterable[Batch]) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from sarb.labels import Targets
+from sarb.losses.largest import largest
 
 
 class Opinion(NamedTuple):
@@ -41,10 +42,7 @@ def _by_uncertainty(opinion: Opinion, unknown: Tensor, threshold: float) -> Mask
 
 def _largest(score: Tensor, among: Tensor, share: float) -> Tensor:
     """Mask of the given share of the entries in ``among``, those with the largest score; ties by position."""
-    entries = among.flatten().nonzero()[:, 0]
-    order = score.flatten()[entries].argsort(descending=True, stable=True)
-    chosen = entries[order[: round(share * len(entries))]]
-    return torch.zeros_like(among).flatten().index_fill_(0, chosen, True).view_as(among)
+    return largest(score, among, round(share * int(among.sum())))
 
 
 #: strategy -> (function that returns the present and absent entries, default θ)

@@ -19,12 +19,12 @@ import numpy as np
 from sarb.errors import ConfigError, did_you_mean
 from sarb.rows import ROWS
 from sarb.runs.folder import RunFolder
-from sarb.settings import resolve
+from sarb.settings import HARMLESS, resolve
 from sarb.workflows.training import merge_options, train_session
 
 METRICS = ("mAP", "mAP_interpolated", "OP", "OR", "OF1", "CP", "CR", "CF1")
 #: settings that do not change the numbers, and the seed, which is part of the cell
-OUTSIDE = {"workers", "seed"}
+OUTSIDE = HARMLESS | {"seed"}
 
 
 @dataclass(frozen=True)

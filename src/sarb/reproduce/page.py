@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarb.files import atomic_write, write_csv
+from sarb.report.markdown import inline
 from sarb.reproduce import published
 from sarb.reproduce.ablation import ablation_tables, fixed_tables
 from sarb.reproduce.cells import Cell, Plan
@@ -96,7 +97,7 @@ def _text(
     cells = results.cells()
     seeds = sorted({cell.seed for cell in cells})
     lines = [results.lines[cell] for cell in cells]
-    parts = [f"# The paper's tables on {title}"]
+    parts = [f"# The paper's tables on {inline(title)}"]
     if command:
         parts.append(f"```console\n$ {command}\n```")
     parts.append(
@@ -115,7 +116,10 @@ def _text(
     for name, files in figures.items():
         parts.append(f"**{name}**\n\n![{name}](figures/{files[0].name})")
     if failed:
-        parts.append("**Failed cells**\n\n" + "\n".join(f"- {cell}: {error}" for cell, error in failed))
+        parts.append(
+            "**Failed cells**\n\n"
+            + "\n".join(f"- {inline(str(cell))}: {inline(error, 500)}" for cell, error in failed)
+        )
     return "\n\n".join(parts) + "\n"
 
 

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sarb.files import atomic_write
+from sarb.report.markdown import inline
 from sarb.reproduce.results import Number
 
+#: most characters of a caption, in which the name of the data stands
+CAPTION = 300
 #: special characters of LaTeX, and the symbols in our row names and captions
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -67,7 +70,7 @@ class Table:
                     for position, number in _placed(line, numbers)
                 ]
                 lines.append(_piped([*shared, _sign(method, "α", "β"), *cells]))
-        return "\n\n".join([f"**{self.caption}**", "\n".join(lines), *self.notes]) + "\n"
+        return "\n\n".join([f"**{inline(self.caption, CAPTION)}**", "\n".join(lines), *self.notes]) + "\n"
 
     def to_latex(self) -> str:
         """A LaTeX ``table`` environment; needs the package booktabs."""

@@ -1,0 +1,86 @@
+"""What methods on representations share: a start after some epochs, compact categories, a pass over the positives."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from sarb.batches.loader import Batch
+from sarb.errors import ConfigError
+from sarb.labels import LabelMatrix, Targets
+from sarb.losses import contrastive
+from sarb.methods.base import Method
+from sarb.networks.base import Network
+
+
+class SemanticMethod(Method):
+    """A method that completes labels from epoch ``start`` on, with λ times the contrastive loss from the start.
+
+    Args:
+        network: a network with a representation per category.
+        start: first epoch (from 0) with completed labels; a value between 0 and 1 is a share of all epochs.
+        contrastive: λ, on the images of this process.
+        ramp: epochs over which λ rises from 0.
+        form: normalisation of the partial BCE.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"maps", "represent", "classify"})
+
+    def __init__(
+        self, network: Network, *, start: float, contrastive: float, ramp: float, form: str = "batch"
+    ) -> None:
+        super().__init__(network, form=form)
+        least = {"start": start, "contrastive": contrastive, "ramp": ramp}
+        problems = [
+            f"method.{name} must be at least 0, got {value:g}" for name, value in least.items() if value < 0
+        ]
+        if problems:
+            raise ConfigError(problems)
+        self.start = start
+        self.contrastive = contrastive
+        self.ramp = ramp
+        self.completing = False
+
+    def prepare(self, labels: LabelMatrix) -> None:
+        """Warn if the run is too short."""
+        super().prepare(labels)
+        first = self.in_epochs(self.start)
+        if 0 < self.epochs <= first:
+            message = f"labels are completed from epoch {first} on, but the last epoch is {self.epochs - 1}"
+            warnings.warn(f"{message}: none in this run (set method.start)", stacklevel=2)
+
+    def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
+        """See whether labels are completed in this epoch."""
+        super().begin_epoch(epoch, loader)
+        self.completing = epoch >= self.in_epochs(self.start)
+
+    def note(self, epoch: int) -> str:
+        """Say when it begins, because the loss then has more terms."""
+        return "labels are completed from now on" if 0 < epoch == self.in_epochs(self.start) else ""
+
+    def due(self, every: float) -> bool:
+        """Whether this epoch is ``start`` or a multiple of ``every`` epochs (or a share of all) later."""
+        since = self.epoch - self.in_epochs(self.start)
+        return since >= 0 and since % max(1, self.in_epochs(every)) == 0
+
+    @property
+    def rise(self) -> float:
+        """The share of an auxiliary loss that counts, from 0 to 1 over the first epochs."""
+        return min(1.0, self.position / self.ramp) if self.ramp > 0 else 1.0
+
+    def compactness(self, reps: Tensor, targets: Targets) -> Tensor:
+        """λ L_cst of representations (B, C, D)."""
+        return self.contrastive * self.rise * contrastive(reps, targets)
+
+    @torch.no_grad()
+    def collect(self, batches: Iterable[Batch], read: Callable[[Batch], tuple[Tensor, ...]]) -> list[Tensor]:
+        """Join what ``read`` finds in all training images, in eval mode; the same in every process."""
+        training = self.training
+        self.eval()
+        found = [read(batch) for batch in batches]
+        self.train(training)
+        return [torch.cat(parts) for parts in zip(*found, strict=True)]
