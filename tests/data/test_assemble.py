@@ -149,6 +149,7 @@ def test_missing_files_are_summed_up_or_listed(tmp_path):
     with gather(limit=20) as found:
         finish(Data(dataset(tmp_path / "none", 50), dataset(tmp_path, 0)))
     assert found.counts == {("error", "missing-file"): 50} and len(found.shown) == 20
+    assert [" add -o root=DIR" in finding.message for finding in found.shown] == [True] + 19 * [False]
 
 
 def test_near_files(tmp_path):

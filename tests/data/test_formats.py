@@ -20,7 +20,7 @@ import pytest
 import sarb
 from sarb.data.check.problems import DataWarning, Finding, gather
 from sarb.data.loading import find
-from sarb.errors import DataError, SarbError
+from sarb.errors import DataError, DataNote, SarbError
 from tests.data.formats import FORMATS, Example, write_example
 from tests.data.mutations import KINDS, Mutation, mutations
 
@@ -79,7 +79,7 @@ def test_what_must_be_said(example):
         for word in words:
             assert word in str(error.value)
         readings = re.findall(rf"^ *-o '?{option}=.*", str(error.value), re.MULTILINE)
-        assert all(re.search(r"\): .*\d", line) for line in readings), "a reading without a count"
+        assert all(re.search(r": .*\d", line) for line in readings), "a reading without a count"
         found, late, _ = gathered(example, without=option)
         assert [finding for finding in [*found.of("error"), *late] if words[0] in str(finding)]
 
@@ -207,6 +207,7 @@ def load(example: Example, without: str = ""):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a warning of ours is a DataWarning, any other is a fault
         warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", DataNote)
         return sarb.load(
             example.source, **{key: value for key, value in example.options.items() if key != without}
         )

@@ -1,3 +1,4 @@
+import contextlib
 import io
 import json
 import os
@@ -17,6 +18,7 @@ from sarb.data import decoding, images
 from sarb.data.images import EvalTransform, TrainTransform, decode, find_images
 from sarb.errors import ImageError
 from tests.documentation.tools import ROOT, blocks
+from tests.faults.image_kinds import many_scans, samples
 
 #: 2 rows × 3 columns, every pixel different
 PIXELS = np.array(
@@ -531,3 +533,40 @@ def test_import_needs_no_torch():
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
     )
+
+
+def test_a_header_says_how_much_memory_an_image_takes():
+    large = Image.new("RGB", (800, 400))
+    for kind, options, draft, scale, memory in (
+        ("JPEG", {}, None, 1, 8 * 320_000),
+        ("JPEG", {}, 100, 4, 8 * 20_000),
+        ("JPEG", {"progressive": True}, 100, 4, 8 * 320_000),
+        ("PNG", {}, 100, 1, 20 * 320_000),
+    ):
+        header = decoding.read_header(encoded(large, kind, **options), draft)
+        assert (header.width, header.height, header.scale, header.memory) == (800, 400, scale, memory)
+    with pytest.raises(ImageError, match="5 bytes of image data: not an image"):
+        decoding.read_header(b"photo")
+
+
+def test_a_pipe_or_device_is_refused_and_never_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jpg")
+    (tmp_path / "zero.jpg").symlink_to("/dev/zero")
+    for name, kind in (("pipe.jpg", "a named pipe"), ("zero.jpg", "a device")):
+        with pytest.raises(ImageError, match=f"{name}: this is {kind}, not a file"):
+            decode(tmp_path / name)
+
+
+def test_a_jpeg_of_thousands_of_scans_is_refused():
+    """A scan is a pass over all pixels; 2,000 of them in 113 kB took 10 s."""
+    with pytest.raises(ImageError, match=r"scans, which takes too long"):
+        decode(many_scans(3_000))
+    assert decode(samples()["progressive.jpg"]).size == (48, 32)
+
+
+def test_a_damaged_tiff_prints_nothing(capfd):
+    damaged = bytearray(samples()["fax.tif"])
+    damaged[9:60] = b"\x55" * 51
+    with contextlib.suppress(ImageError):
+        decode(bytes(damaged))
+    assert capfd.readouterr().err == ""

@@ -107,7 +107,7 @@ def test_wrong_options_are_reported_together(readers, tmp_path):
         "unknown option of source 'options': 'nubmer'. Did you mean 'number'? Available: "
     )
     assert problems[0].endswith(
-        "check_files, either, flag, folder, number, share, split_seed, test, valid, word"
+        "check_files, either, excel_safe, flag, folder, number, outside, share, split_seed, test, valid, word"
     )
     assert problems[1] == "option number of source 'options' must be a whole number, got 'x'"
     assert problems[2] == "option share of source 'options' must be a number, got 'y'"

@@ -7,15 +7,19 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sarb.data.check.names import Rows, check_categories, folded, same_characters, usable_rows
+from sarb.data.check.outside import check_outside, leaves
 from sarb.data.check.problems import Problems, fault, gathering
 from sarb.data.dataset import Data, Dataset
 from sarb.data.parse.text import text_lines
-from sarb.errors import DataError, check_share
+from sarb.data.readers.image_files import folder_below
+from sarb.errors import DataError, check_share, data_option
+from sarb.files import unguarded
 from sarb.labels import LabelMatrix
 
 #: how many files of a folder are compared with a missing name
@@ -31,6 +35,8 @@ SPLITS = {
     "validation": "valid",
     "dev": "valid",
 }
+#: how a note on a split begins that was drawn, because the source has none
+RANDOM = "random share"
 #: file names that say nothing about the data; the data set is then named after its folder
 ANYONES = ("labels", "metadata", "annotations", "train", "data")
 
@@ -90,6 +96,8 @@ def finish(
     valid: float = 0.0,
     split_seed: int = 0,
     check_files: bool = True,
+    outside: str = "allow",
+    excel_safe: bool = False,
 ) -> Data:
     """Draw the splits that a source does not have, and check that the image files exist.
 
@@ -99,6 +107,8 @@ def finish(
         valid: share of the remaining training images to use for validation if the source has none (0).
         split_seed: seed for both splits.
         check_files: check that every image file exists.
+        outside: ``allow`` image names that are absolute or lead outside their folder, or ``refuse`` them.
+        excel_safe: the table was written with ``--excel-safe``; take its apostrophes off the names.
     """
     check_share("option test", test or 0)
     check_share("option valid", valid)
@@ -110,6 +120,8 @@ def finish(
                 "remove it",
                 kind="option",
             )
+    data = _plain(data) if excel_safe else data
+    data = check_outside(problems, data, outside)
     if check_files:
         _note_missing(problems, list(data.splits.values()))
     problems.raise_any()
@@ -117,12 +129,24 @@ def finish(
         share = 0.2 if test is None else test
         train, held = data.train.split(share, split_seed)
         data = replace(data, train=train, test=held)
-        data.notes["test_split"] = f"random share {share:g}, seed {split_seed}"
+        data.notes["test_split"] = f"{RANDOM} {share:g}, seed {split_seed}"
     if data.valid is None and valid:
         train, held = data.train.split(valid, split_seed)
         data = replace(data, train=train, valid=held)
-        data.notes["valid_split"] = f"random share {valid:g}, seed {split_seed}"
+        data.notes["valid_split"] = f"{RANDOM} {valid:g}, seed {split_seed}"
     return data
+
+
+def _plain(data: Data) -> Data:
+    """Take off the apostrophes of a table that was written for spreadsheets."""
+    parts: dict[str, Any] = {"train": data.train, "test": data.test, "valid": data.valid}
+    for split, part in parts.items():
+        if part is not None:
+            categories, names = (
+                list(map(unguarded, group)) for group in (part.categories, part.labels.paths)
+            )
+            parts[split] = replace(part, labels=LabelMatrix(part.labels.values, categories, names))
+    return replace(data, **parts)
 
 
 def declared_names(value: str | Path | None, base: Path) -> list[str] | None:
@@ -152,22 +176,27 @@ def find_root(source: Path, names: Sequence[str], root: Path | None, check_files
     Raises:
         DataError: both folders have some of the images.
     """
-    if root is not None:
-        root = Path(root).expanduser()
-        return root if root.is_absolute() or root.is_dir() else source.parent / root
-    here = source.parent
-    below = source.parent / "images"
-    if not below.is_dir():
+    here, *below = image_folders(source, root)
+    if not below:
         return here
     checked = names if check_files else names[:1]
     relative = [name for name in checked if not os.path.isabs(name)]  # noqa: PTH117 - faster, as below
-    folders = [folder for folder in (here, below) if any(_is_file(folder, name) for name in relative)]
+    folders = [folder for folder in (here, *below) if any(_is_file(folder, name) for name in relative)]
     if len(folders) == 2:
         raise fault(
             source,
-            f'both {here} and {below} have image files; add -o root=DIR (Python: root="DIR") to say which',
+            f"both {here} and {below[0]} have image files; add {data_option('root', 'DIR')} to say which",
         )
     return folders[0] if folders else here
+
+
+def image_folders(source: Path, root: Path | None) -> list[Path]:
+    """Return the folders in which the images of a table may be: ``root``, or its own and its ``images/``."""
+    if root is not None:
+        root = Path(root).expanduser()
+        return [root if root.is_absolute() or root.is_dir() else source.parent / root]
+    below = source.parent / "images"
+    return [source.parent, below] if below.is_dir() else [source.parent]
 
 
 def missing_rows(dataset: Dataset) -> list[int]:
@@ -184,16 +213,17 @@ def _note_missing(problems: Problems, datasets: Sequence[Dataset]) -> None:
     missing = [(dataset, row) for dataset in datasets for row in missing_rows(dataset)]
     gathered = gathering()
     if gathered is not None and gathered.detailed:
-        _note_each_missing(problems, missing)
+        all_missing = len(missing) == sum(map(len, datasets))
+        _note_each_missing(problems, missing, _elsewhere(*missing[0]) if all_missing and missing else "")
         return
     for root in dict.fromkeys(dataset.root for dataset, _ in missing):
         names = [dataset.labels.paths[row] for dataset, row in missing if dataset.root == root]
         total = sum(len(dataset) for dataset in datasets if dataset.root == root)
         few = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        hint = '; add -o root=DIR (Python: root="DIR") if they are elsewhere' if len(names) == total else ""
+        first = next((dataset, row) for dataset, row in missing if dataset.root == root)
         problems.add(
             f"{len(names)} of {total} image files are missing in {_shown(root)}: {few}"
-            f"{near_file(root, names[0])}{hint}",
+            f"{near_file(root, names[0])}{_elsewhere(*first) if len(names) == total else ''}",
             kind="missing-file",
             file=next(dataset.source for dataset, _ in missing if dataset.root == root),
         )
@@ -203,11 +233,20 @@ def _shown(root: Path) -> str:
     return str(root) if root.is_dir() else f"{root} (no such folder)"
 
 
-def _note_each_missing(problems: Problems, missing: Sequence[tuple[Dataset, int]]) -> None:
-    for (dataset, row), times in problems.counted(missing):
+def _elsewhere(dataset: Dataset, row: int) -> str:
+    """Where the images may be, of which none is where it should be."""
+    below = folder_below([dataset.root], dataset.labels.paths[row])
+    if below is not None:
+        return f"; they are in {below}: add {data_option('root', str(below))}"
+    return f"; add {data_option('root', 'DIR')} if they are elsewhere"
+
+
+def _note_each_missing(problems: Problems, missing: Sequence[tuple[Dataset, int]], hint: str) -> None:
+    for number, ((dataset, row), times) in enumerate(problems.counted(missing)):
         name = dataset.labels.paths[row]
         problems.add(
-            f"image file '{name}' is missing in {_shown(dataset.root)}{near_file(dataset.root, name)}",
+            f"image file '{name}' is missing in {_shown(dataset.root)}{near_file(dataset.root, name)}"
+            f"{hint if number == 0 else ''}",
             kind="missing-file",
             file=dataset.source,
             line=dataset.line(row),
@@ -219,6 +258,10 @@ def _note_each_missing(problems: Problems, missing: Sequence[tuple[Dataset, int]
 def near_file(root: Path, name: str) -> str:
     """Return a hint (``'. There is X'``) if a file differs only in case, Unicode form, suffix or a typo."""
     wanted = root / name
+    if unguarded(name) != name and _is_file(root, unguarded(name)):
+        return f". The table seems to be written with --excel-safe: add {data_option('excel_safe', 'true')}"
+    if leaves(name):  # a table must not make us list folders elsewhere
+        return ""
     try:
         files = [entry.name for entry in os.scandir(wanted.parent)]
     except (OSError, ValueError):

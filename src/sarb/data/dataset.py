@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,9 +56,9 @@ class Dataset:
     def __iter__(self) -> Iterator[tuple[Image, NDArray[np.int8]]]:
         return (self[index] for index in range(len(self)))
 
-    def hide(self, known: float, seed: int = 0) -> Dataset:
+    def hide(self, known: float = 1.0, seed: int = 0, single_positive: bool = False) -> Dataset:
         """Make labels unknown at random, see :meth:`LabelMatrix.hide`."""
-        return replace(self, labels=self.labels.hide(known, seed))
+        return replace(self, labels=self.labels.hide(known, seed, single_positive))
 
     def take(self, index: ArrayLike) -> Dataset:
         """Select images by ``index`` (integers or a mask)."""
@@ -88,15 +88,58 @@ class Dataset:
         return digest.hexdigest()[:16]
 
 
+def joined(parts: Sequence[Dataset]) -> Dataset:
+    """Put data sets with the same categories together, in the order of their lines where they have lines."""
+    first = parts[0]
+    names = [name for part in parts for name in part.labels.paths]
+    root = first.root
+    if any(part.root != root for part in parts):
+        names = [str(path) for part in parts for path in part.paths]
+        root = Path()
+    labels = LabelMatrix(np.concatenate([part.labels.values for part in parts]), first.categories, names)
+    lines = [part.lines for part in parts if part.lines is not None and part.source == first.source]
+    if len(lines) < len(parts):
+        return replace(first, labels=labels, root=root, lines=None)
+    together = np.concatenate(lines)
+    return replace(first, labels=labels, root=root, lines=together).take(np.argsort(together, kind="stable"))
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How ``load`` read a source, so that it can be written again in the same form.
+
+    Args:
+        reader: name of the reader.
+        path: file or folder; None for a source without a path.
+        options: as the user gave them.
+        stamps: label file -> its size and modification time when it was read.
+    """
+
+    reader: str
+    path: Path | None
+    options: dict[str, Any]
+    stamps: dict[Path, tuple[int, int]] = field(default_factory=dict)
+
+    @staticmethod
+    def stamp(file: Path) -> tuple[int, int] | None:
+        """Return size and modification time of a file, None if it is gone."""
+        try:
+            stat = file.stat()
+        except OSError:
+            return None
+        return stat.st_size, stat.st_mtime_ns
+
+
 @dataclass(frozen=True)
 class Data:
-    """A data source: training and test images, an optional validation split, and notes on its origin."""
+    """A data source: training and test images, an optional validation split, notes, and where it is from."""
 
     train: Dataset
     test: Dataset
     valid: Dataset | None = None
     name: str = "data"
     notes: dict[str, Any] = field(default_factory=dict)
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -109,7 +152,22 @@ class Data:
         splits = {"train": self.train, "valid": self.valid, "test": self.test}
         return {name: dataset for name, dataset in splits.items() if dataset is not None and len(dataset)}
 
-    def hide(self, known: float, seed: int = 0) -> Data:
-        """Hide training and validation labels at random; test labels stay."""
-        valid = self.valid.hide(known, seed + 1) if self.valid is not None else None
-        return replace(self, train=self.train.hide(known, seed), valid=valid)
+    @property
+    def all(self) -> Dataset:
+        """The images of all splits."""
+        return joined(list(self.splits.values()))
+
+    @property
+    def found_options(self) -> dict[str, Any]:
+        """Options that the reader found out, and that a file with other labels may need: 1 and 0 without a blank."""
+        given = {} if self.origin is None else self.origin.options
+        return (
+            {"encoding": "binary"}
+            if self.notes.get("encoding") == "binary" and not given.get("encoding")
+            else {}
+        )
+
+    def hide(self, known: float = 1.0, seed: int = 0, single_positive: bool = False) -> Data:
+        """Hide training and validation labels at random; test labels stay. See :meth:`LabelMatrix.hide`."""
+        valid = self.valid.hide(known, seed + 1, single_positive) if self.valid is not None else None
+        return replace(self, train=self.train.hide(known, seed, single_positive), valid=valid)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import io
 import struct
 import threading
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageFile, TiffImagePlugin, WebPImagePlugin  # noqa: F401
+from PIL import Image, ImageFile, TiffImagePlugin, WebPImagePlugin, _imaging  # noqa: F401
 
 from sarb.errors import ImageError
+from sarb.files import open_regular
 
 Image.preinit()  # registers JPEG, PNG, BMP, GIF and PPM; the import above registers TIFF and WebP
 #: the only decoders in use: others can run programs or read other files (PostScript …); the JPEG decoder
@@ -23,6 +27,9 @@ Image.preinit()  # registers JPEG, PNG, BMP, GIF and PPM; the import above regis
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "WEBP", "TIFF")
 #: larger images are refused before decoding; this one takes 0.7 GB, and Pillow has the same limit
 MAX_PIXELS = 178_956_970
+#: start of a scan in a JPEG, and most pixels times scans: common encoders make 10 scans, so the largest image has room
+SCAN = b"\xff\xda"
+MOST_SCANNED = 20 * MAX_PIXELS
 
 Source = str | Path | bytes | BinaryIO | Image.Image | NDArray[Any]
 
@@ -41,6 +48,24 @@ _UPRIGHT = {
     8: Image.Transpose.ROTATE_90,
 }
 _ONE_AT_A_TIME = threading.Lock()
+
+
+def _silence_libtiff() -> None:
+    """Keep libtiff from printing: it writes a line to stderr for each bad line of an image, without a file name."""
+    library = ctypes.CDLL(_imaging.__file__)
+    for name in (
+        "TIFFSetErrorHandler",
+        "TIFFSetErrorHandlerExt",
+        "TIFFSetWarningHandler",
+        "TIFFSetWarningHandlerExt",
+    ):
+        handler = getattr(library, name)
+        handler.argtypes, handler.restype = [ctypes.c_void_p], ctypes.c_void_p
+        handler(None)
+
+
+with suppress(OSError, AttributeError):  # another Pillow may hide its libtiff; then it talks
+    _silence_libtiff()
 
 
 def decode(source: Source, draft: int | None = None) -> Image.Image:
@@ -68,6 +93,42 @@ def decode(source: Source, draft: int | None = None) -> Image.Image:
         raise ImageError(f"{name}: {_reason(error)}") from error
 
 
+@dataclass(frozen=True)
+class Header:
+    """What an image file says about itself.
+
+    ``width`` and ``height`` are as stored; ``scale``: ``draft`` makes it smaller by this; ``memory``: bytes that it
+    takes at most to decode it.
+    """
+
+    name: str
+    width: int
+    height: int
+    scale: int
+    memory: int
+
+
+def read_header(source: Source, draft: int | None = None) -> Header:
+    """Return the size of an image without decoding it; ``draft`` as for :func:`decode`.
+
+    Raises:
+        ImageError: one line with the file and the reason.
+    """
+    name = _name(source)
+    try:
+        image = _open(source, draft, load=False)
+        pixels = image.width * image.height
+        jpeg = getattr(image, "format", "") in ("JPEG", "MPO")
+        scale = _draft_scale(image, draft) if jpeg and draft is not None else 1
+        # libjpeg holds all of a progressive file before it shrinks it
+        held = 8 * pixels if "progression" in image.info else 8 * pixels // scale**2
+        return Header(name, image.width, image.height, scale, held if jpeg else 20 * pixels)
+    except ImageError as error:
+        raise ImageError(f"{name}: {error}") from None
+    except Exception as error:  # as in decode
+        raise ImageError(f"{name}: {_reason(error)}") from error
+
+
 def _name(source: Source) -> str:
     if isinstance(source, str | Path):
         return str(source)
@@ -87,26 +148,33 @@ def _reason(error: Exception) -> str:
         return f"too large, more than {MAX_PIXELS:,} pixels"
     if isinstance(error, MemoryError):
         return "not enough memory to decode it"
+    if isinstance(error, OSError) and error.errno == errno.EINVAL:
+        return f"this {error.strerror}"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read ({error.strerror})"
     return f"damaged image file ({' '.join(str(error).split()) or type(error).__name__})"
 
 
-def _open(source: Source, draft: int | None) -> Image.Image:
+def _open(source: Source, draft: int | None, load: bool = True) -> Image.Image:
     if isinstance(source, Image.Image):
         _check_size(source)
         return source
     if isinstance(source, np.ndarray):
         return _from_array(source)
     if isinstance(source, str | Path):
-        with Path(source).open("rb") as file:
-            return _load(file, draft)
-    return _load(io.BytesIO(source) if isinstance(source, bytes) else source, draft)
+        with open_regular(source) as file:
+            return _load(file, draft, load)
+    return _load(io.BytesIO(source) if isinstance(source, bytes) else source, draft, load)
 
 
-def _load(file: BinaryIO, draft: int | None) -> Image.Image:
-    image = _identify(file if file.seekable() else io.BytesIO(file.read()))
+def _load(file: BinaryIO, draft: int | None, load: bool) -> Image.Image:
+    file = file if file.seekable() else io.BytesIO(file.read())
+    image = _identify(file)
     _check_size(image)
+    if not load:
+        return image
+    if "progressive" in image.info:
+        _check_scans(image, file)
     # Pillow warns when it loads a TIFF over its first limit, half of ours. Warning filters are shared by all
     # threads, so they are changed only for these rare images, one at a time.
     large = image.width * image.height > (Image.MAX_IMAGE_PIXELS or MAX_PIXELS)
@@ -151,6 +219,20 @@ def _check_size(image: Image.Image) -> None:
         raise ImageError(
             f"too large, {image.width} × {image.height} pixels (at most {MAX_PIXELS:,} are allowed)"
         )
+
+
+def _check_scans(image: Image.Image, file: BinaryIO) -> None:
+    """Refuse a progressive JPEG that repeats its scans: each is a pass over all pixels, of a few bytes in the file."""
+    place = file.tell()
+    file.seek(0)
+    scans = 0
+    last = b""
+    while block := file.read(1 << 20):
+        scans += (last + block).count(SCAN)
+        last = block[-1:]
+    file.seek(place)
+    if scans * image.width * image.height > MOST_SCANNED:
+        raise ImageError(f"a JPEG with {scans:,} scans, which takes too long to decode; save it again")
 
 
 def _from_array(array: NDArray[Any]) -> Image.Image:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection
 from pathlib import Path
 
 from sarb.errors import DataError, did_you_mean, unknown_name
-from sarb.files import near_path
+from sarb.files import near_path, open_regular
 
 #: file that identifies a folder -> its reader
 LAYOUTS: dict[str, str] = {
@@ -65,12 +66,21 @@ def detect(text: str, names: Collection[str]) -> tuple[str, str]:
         return _folder(path, names), str(path)
     if path.is_file():
         return _file(path, names), str(path)
+    refuse_stream(path)
     match = re.match(r"([A-Za-z_]\w+):", text)
     if match:
         raise DataError(unknown_name("data source", match[1], names))
     near = near_path(path)
     hint = f" Did you mean '{near}'?" if near is not None else did_you_mean(text, names)
     raise DataError(f"{text}: no such file, folder or data source.{hint} Sources: {_sources(names)}")
+
+
+def refuse_stream(path: Path) -> None:
+    """Raise if a path leads to something that can be read only once, or never ends; it is not opened."""
+    if os.path.exists(path) and not path.is_file() and not path.is_dir():  # noqa: PTH110 - a name of any length
+        raise DataError(
+            f"{path}: is a pipe, a device or a socket; label files are read more than once, so save it to a file first"
+        )
 
 
 def _file(path: Path, names: Collection[str]) -> str:
@@ -95,8 +105,10 @@ def _csv(path: Path) -> str:
     for marks, reader in HEADERS.items():
         if marks <= columns:
             return reader
-    # only names, labels and perhaps a split: a list, even though its first column is not called fname
-    return "list" if len(columns) < 4 and "labels" in columns and "file_name" in columns else "table"
+    # one more column than labels and splits: a list, whatever its column of image names is called
+    others = columns - {"labels", "split", "is_valid", "absent_labels", "unknown_labels"}
+    few_columns = len(columns) < 4 and "file_name" in columns
+    return "list" if "labels" in columns and (len(others) == 1 or few_columns) else "table"
 
 
 def _json(path: Path) -> str | None:
@@ -110,7 +122,7 @@ def _json(path: Path) -> str | None:
 
 def _head(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(HEAD).decode("utf-8", "replace")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None

@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sarb.data.assemble import finish
 from sarb.data.check.problems import all_at_once
-from sarb.data.dataset import Data
-from sarb.data.detect import detect
+from sarb.data.dataset import Data, Origin
+from sarb.data.detect import detect, refuse_stream
 from sarb.errors import ConfigError, DataError, unknown_name
 from sarb.files import near_path
 from sarb.options import TEXT_WORDS, check, from_text, hints_of, plain_number
@@ -52,15 +53,24 @@ def load(source: str | Path, **options: Any) -> Data:
         near = near_path(Path(path).expanduser())
         hint = f". Did you mean '{name}:{near}'?" if near is not None else ""
         raise DataError(f"{path}: no such file or folder (read as source '{name}'){hint}")
+    if needs_path:
+        refuse_stream(Path(path).expanduser())
     detected = "" if str(source).startswith(name) else f" (detected from {source})"
     own, common = _convert(f"source '{name}'{detected}", reader, options)
     paths = [Path(path).expanduser()] if needs_path else []
 
     def read() -> Data:
         data = reader(*paths, **own)
-        return finish(data, **common) if isinstance(data, Data) else data
+        return _with_origin(finish(data, **common), name, paths, options) if isinstance(data, Data) else data
 
     return all_at_once(read)
+
+
+def _with_origin(data: Data, reader: str, paths: list[Path], options: Mapping[str, Any]) -> Data:
+    """Note how a source was read, and the state of its label files."""
+    files = {part.source for part in data.splits.values() if part.source is not None}
+    stamps = {file: stamp for file in files if (stamp := Origin.stamp(file)) is not None}
+    return replace(data, origin=Origin(reader, paths[0] if paths else None, dict(options), stamps))
 
 
 def reader_name(source: str | Path) -> str:
@@ -107,6 +117,15 @@ def _own_hints(reader: Callable[..., Any]) -> dict[str, Any]:
     return dict(list(hints_of(reader).items())[int(_needs_path(reader)) :])
 
 
+def _unknown_option(source: str, option: str, hints: Mapping[str, Any]) -> str:
+    """Return the message for an option that this reader does not have; it may be that of another reader."""
+    owners = [name for name in DATASETS if option in _own_hints(_reader(name))]
+    if not owners:
+        return unknown_name(f"option of {source}:", option, hints)
+    written = "a table that sarb wrote needs no option of the labels it was made from"
+    return f"{source} has no option '{option}', which is for {' and '.join(owners)}; remove it ({written})"
+
+
 def _convert(
     source: str, reader: Callable[..., Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -120,7 +139,7 @@ def _convert(
     problems = check(
         values,
         hints,
-        unknown=lambda option: unknown_name(f"option of {source}:", option, hints),
+        unknown=lambda option: _unknown_option(source, option, hints),
         label=lambda option: f"option {option} of {source}",
         choice_label=lambda option: f"value of option {option}:",
         words=TEXT_WORDS,

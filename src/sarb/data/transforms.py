@@ -38,9 +38,16 @@ class _Transform:
 
     def _apply(self, image: Image.Image, box: Box | None, mirror: bool) -> NDArray[np.float32]:
         """Resize ``box`` of the image to a square (bicubic); return (x - mean) / std, float32 (3, S, S)."""
+        return self._normalised(self._small(image, box), mirror)
+
+    def _small(self, image: Image.Image, box: Box | None) -> Image.Image:
+        """Resize ``box`` of the image to S×S (bicubic)."""
         if image.mode != "RGB":
             image = decode(image)
-        small = image.resize((self.size, self.size), Image.Resampling.BICUBIC, box=box)
+        return image.resize((self.size, self.size), Image.Resampling.BICUBIC, box=box)
+
+    def _normalised(self, small: Image.Image, mirror: bool) -> NDArray[np.float32]:
+        """(x - mean) / std of an S×S image, float32 (3, S, S)."""
         result = np.empty((3, self.size, self.size), np.float32)
         # Channel by channel: reading every third byte of (S, S, 3) takes 2 to 8 times as long.
         for channel, plane in enumerate(small.split()):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarb.errors import DataError
+from sarb.files import open_regular
 
 #: names that VOC writes as one word and GloVe as two
 COMPOUNDS = {"diningtable": "dining table", "pottedplant": "potted plant", "tvmonitor": "tv monitor"}
@@ -94,7 +95,7 @@ def _wrong_width(path: Path, number: int, line: bytes, width: int) -> DataError:
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line) as bytes: tokens may contain any character, and only a plain space separates."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             if file.read(4) == b"PK\x03\x04":
                 raise DataError(f"{path}: this is a zip archive; unpack it and pass the .txt file")
             file.seek(0)

@@ -138,3 +138,10 @@ def test_long_text_is_cut_line_by_line():
     assert len(str(error.value)) < 1000 and str(error.value).endswith("…\n  -o option=1")
     assert len(error.value.findings[0].value) == 400
     assert len(str(fault("a.csv", "y" * 5000))) < 500
+
+
+def test_a_note_is_kept_once_but_every_error_counts():
+    found = Findings()
+    for level in ("note", "note", "error", "error"):
+        found.add(Finding(level, "bom", "starts with a byte order mark", "a.csv", 1))
+    assert found.count("note") == 1 and found.count("error") == 2

@@ -35,10 +35,10 @@ def found(checked, level=None):
 def test_nothing_is_wrong(source):
     checked = check(source(GOOD), encoding="binary")
     assert checked.ok and checked.opened == 4 and not checked.findings.shown
-    head, summary, command = str(checked).split("\n\n")
+    head, summary = str(checked).split("\n\n")
     assert head.endswith("labels.csv: 4 images (train 2, test 2), 2 categories, 100.0 % of the labels known")
     assert summary == "no problems found: ready to train"
-    assert command == f"next: sarb train --data {checked.source} -o encoding=binary"
+    assert checked.reading == {"encoding": "binary"}
     content = json.loads(checked.to_json())
     assert (content["ok"], content["images"], content["categories"]) == (
         True,
@@ -184,3 +184,12 @@ def test_the_limit_counts_the_rest(source):
     assert checked.findings.counts["error", "bad-value"] == 100
     assert checked.findings.counts["error", "missing-file"] == 50
     assert str(checked).count("value '9'") == 3 and "… and 97 more" in str(checked)
+
+
+def test_a_table_in_another_folder_than_its_images_gets_one_line(squares, tmp_path):
+    rows = (squares / "labels.csv").read_text(encoding="utf-8").splitlines()
+    moved = [f"{squares}/{row}" for row in rows[1:]]
+    (tmp_path / "moved.csv").write_text("\n".join(["Bild" + rows[0][len("file_name") :], *moved, ""]))
+    checked = check(str(tmp_path / "moved.csv"), file_column="Bild", encoding="binary")
+    lines = [each for each in checked.findings.shown if each.kind == "path-outside-root"]
+    assert len(lines) == 1 and lines[0].column == "Bild" and "so do all 48 names" in lines[0].message

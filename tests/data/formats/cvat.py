@@ -106,13 +106,13 @@ def example(root: Path) -> Example:
         files=[root / "annotations.xml"],
         ambiguous={
             "unlisted": [
-                '-o unlisted=absent (Python: unlisted="absent"): 4 present, 8 absent, 0 unknown',
-                '-o unlisted=unknown (Python: unlisted="unknown"): 4 present, 0 absent, 8 unknown',
+                "-o unlisted=absent: 4 present, 8 absent, 0 unknown",
+                "-o unlisted=unknown: 4 present, 0 absent, 8 unknown",
             ],
             "shapes": [
                 "contains shapes (1 box, 1 polygon) as well as 4 tags",
-                '-o shapes=ignore (Python: shapes="ignore"): 4 present',
-                '-o shapes=present (Python: shapes="present"): 6 present',
+                "-o shapes=ignore: 4 present",
+                "-o shapes=present: 6 present",
             ],
         },
     )

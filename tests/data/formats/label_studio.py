@@ -115,16 +115,16 @@ def example(root: Path) -> Example:
         files=[file],
         ambiguous={
             "unlisted": [
-                '-o unlisted=absent (Python: unlisted="absent"): 4 present, 7 absent, 7 unknown',
-                '-o unlisted=unknown (Python: unlisted="unknown"): 4 present, 0 absent, 14 unknown',
+                "-o unlisted=absent: 4 present, 7 absent, 7 unknown",
+                "-o unlisted=unknown: 4 present, 0 absent, 14 unknown",
             ],
             "annotators": [
-                '-o annotators=any (Python: annotators="any"): 5 present',
+                "-o annotators=any: 5 present",
                 "-o annotators=all",
                 "1 unknown",
             ],
             "control": [
-                '-o control=things (Python: control="things"): 6 choices',
+                "-o control=things: 6 choices",
                 "-o control=sharp",
                 "2 choices",
                 "-o control=things,sharp",

@@ -29,14 +29,12 @@ def example(root: Path) -> Example:
         files=[root / "train.csv"],
         ambiguous={
             "unlisted": [
-                '-o unlisted=absent (Python: unlisted="absent"): 6 present, 14 absent, 0 unknown',
-                '-o unlisted=unknown (Python: unlisted="unknown"): 6 present, 0 absent, 14 unknown',
+                "-o unlisted=absent: 6 present, 14 absent, 0 unknown",
+                "-o unlisted=unknown: 6 present, 0 absent, 14 unknown",
             ],
             "label_delimiter": [
-                '-o label_delimiter=space (Python: label_delimiter="space"): '
-                "4 categories: car, chair, horse, person",
-                '-o label_delimiter=none (Python: label_delimiter="none"): '
-                "4 categories: car, chair, horse person, ",
+                "-o label_delimiter=space: 4 categories: car, chair, horse, person",
+                "-o label_delimiter=none: 4 categories: car, chair, horse person, ",
             ],
         },
     )

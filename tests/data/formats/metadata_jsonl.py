@@ -28,5 +28,5 @@ def example(root: Path) -> Example:
             "test": {"test/0004.png": [-1, 1]},
         },
         files=[root / "metadata.jsonl"],
-        ambiguous={"encoding": ["-o encoding=binary"], "ignore": ["column 'caption'", "-o ignore=caption"]},
+        ambiguous={"ignore": ["column 'caption'", "-o ignore=caption"]},
     )

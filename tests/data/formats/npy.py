@@ -28,9 +28,8 @@ def example(root: Path) -> Example:
         files=[root / f"labels.{end}" for end in ("npy", "files.txt", "categories.txt", "splits.txt")],
         ambiguous={
             "encoding": [
-                '-o encoding=signed (Python: encoding="signed"): 5 present, 4 absent, 3 unknown',
-                '-o encoding=minus_one_unknown (Python: encoding="minus_one_unknown"): '
-                "5 present, 3 absent, 4 unknown",
+                "-o encoding=signed: 5 present, 4 absent, 3 unknown",
+                "-o encoding=minus_one_unknown: 5 present, 3 absent, 4 unknown",
             ]
         },
     )

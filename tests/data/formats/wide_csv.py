@@ -27,5 +27,4 @@ def example(root: Path) -> Example:
             "valid": {"d.jpg": [1, 1, -1]},
         },
         files=[root / "labels.csv"],
-        ambiguous={"encoding": ["-o encoding=binary"]},
     )

@@ -31,5 +31,4 @@ def example(root: Path) -> Example:
             "valid": {"d.jpg": [1, 1, -1]},
         },
         files=[root / "labels.parquet"],
-        ambiguous={"encoding": ["-o encoding=binary"]},
     )

@@ -37,8 +37,77 @@ def test_bad_cells_and_the_readings_are_reported_together():
         codes(["1", "0", "x" * 100], ["0", "", "1"]).decode(None)
     text = str(error.value)
     assert "line 2, column 'z': value 'xxx" in text and "x" * 61 not in text
-    assert '-o encoding=binary (Python: encoding="binary"): 2 present, 2 absent, 1 unknown' in text
+    assert "-o encoding=binary: 2 present, 2 absent, 1 unknown" in text
     assert "encoding=signed" not in text
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["1", "0", ""], "2 present, 2 absent, 2 unknown"),
+        (["1.0", "", ""], "2 present, 0 absent, 4 unknown"),
+        (["0", "", "0"], "0 present, 4 absent, 2 unknown"),
+    ],
+)
+def test_numbers_that_only_one_encoding_has_are_read_and_it_is_said(cells, said):
+    with gather() as found:
+        table = codes(cells, cells)
+        values, notes = table.decode(None)
+        table.problems.raise_any()
+    assert notes["encoding"] == "binary" and values.any()
+    (note,) = found.shown
+    assert (note.level, note.kind) == ("note", "read-as")
+    assert note.message.startswith("read with encoding=binary, ") and note.message.endswith(said)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["1", "0", "0"], ["1", "-1", "1"], ["1", "0", "-1"], ["1", "-1", ""], ["-1", "", "0"], ["1", "1", "1"]],
+)
+def test_numbers_that_mean_several_things_or_nothing_are_not_read(cells):
+    with pytest.raises(DataError, match="-o encoding="):
+        codes(cells).decode(None)
+
+
+def test_words_of_the_users_own():
+    values, notes = codes(["Ja", "nein", ""], ["JA", "Nein", "Ja"], ["Ja", "Nein", "?"]).decode("ja/nein")
+    assert values.tolist() == [[1, -1, 0], [1, -1, 1], [1, -1, 0]]
+    assert notes["codes"] == {"present": "Ja", "absent": "Nein", "unknown": ""}
+    with pytest.raises(
+        DataError, match=r"value 'vielleicht'; expected 'ja', 'nein', blank or '\?' \(encoding ja/nein\)"
+    ):
+        table = codes(["Ja", "nein", "vielleicht"])
+        table.decode("ja/nein")
+        table.problems.raise_any()
+    with pytest.raises(DataError) as error:
+        codes(["Ja", "Nein", ""]).decode(None)
+    assert "-o encoding=Ja/Nein" in str(error.value) and "-o encoding=Nein/Ja" in str(error.value)
+    assert "value 'Ja'" not in str(error.value)  # the option is missing, the cells are not wrong
+
+
+def test_three_words_of_the_users_own_beside_columns_that_are_no_categories():
+    rows = [["7", "Ja", "nein"], ["8", "k.A.", "Ja"], ["9", "nein", "k.A."], ["10", "ja", "k.A."]]
+    with gather() as found:
+        codes(*rows).decode(None)
+    assert found.counts == {("error", "no-category"): 1, ("error", "undeclared-encoding"): 1}
+    said = "\n".join(each.message for each in found.shown)
+    assert "the words 'Ja', 'nein', 'k.A.'" in said and "-o encoding=PRESENT/ABSENT/UNKNOWN" in said
+    with gather() as found:
+        table = codes(*rows)
+        table.decode("Ja/Nein")
+        table.problems.raise_any()
+    assert found.counts == {("error", "no-category"): 1, ("error", "bad-value"): 1}
+    last = found.shown[-1].message
+    assert "'k.A.', here and in 2 other cells" in last and "-o encoding=Ja/Nein/k.A." in last
+
+
+def test_a_column_that_is_no_category_is_reported_once():
+    with gather() as found:
+        table = codes(["1", "blurred", "0"], ["0", "dark", "7"], ["1", "", ""], ["1", "old, torn", ""])
+        table.decode("binary")
+        table.problems.raise_any()
+    assert found.counts == {("error", "no-category"): 1, ("error", "bad-value"): 1}
+    assert "3 cells of this column" in found.shown[0].message and "-o ignore=y" in found.shown[0].message
 
 
 def test_gathered_undeclared_codes_are_all_unknown():

@@ -1,10 +1,4 @@
-from sarb.data.parse.messages import counted, few, first_here, option
-
-
-def test_an_option_is_quoted_for_the_shell():
-    assert option("unlisted", "absent") == '-o unlisted=absent (Python: unlisted="absent")'
-    assert option("control", "my pet") == "-o control='my pet' (Python: control=\"my pet\")"
-    assert option("categories", 7) == "-o categories=7 (Python: categories=7)"
+from sarb.data.parse.messages import counted, few, first_here
 
 
 def test_numbers_have_the_right_noun():

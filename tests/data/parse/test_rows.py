@@ -22,10 +22,12 @@ def test_the_first_of_equal_columns():
     ("header", "option"),
     [("a;b", "delimiter=';'"), ("a\tb", "delimiter=tab"), ("a|b", "delimiter='|'"), ("a b", None)],
 )
-def test_another_delimiter(tmp_path, header, option):
-    error = other_delimiter(tmp_path / "a.csv", [header])
-    assert option is None if error is None else f"add -o {option}" in str(error)
-    assert other_delimiter(tmp_path / "a.csv", [header, "c"]) is None
+def test_another_delimiter(header, option):
+    with gather() as found:
+        mark = other_delimiter(Problems("a.csv"), [header])
+        assert other_delimiter(Problems("a.csv"), [header, "c"]) is None
+    assert mark == (None if option is None else header[1])
+    assert [f"add -o {option}" in finding.message for finding in found.shown] == [True] * (option is not None)
 
 
 def test_words_of_splits():

@@ -19,8 +19,8 @@ def test_both_readings_with_counts():
         problems.raise_any()
     assert str(error.value) == (
         "a.csv: declare what it means if a category is not listed for an image:\n"
-        '  -o unlisted=absent (Python: unlisted="absent"): 3 present, 4 absent, 5 unknown\n'
-        '  -o unlisted=unknown (Python: unlisted="unknown"): 3 present, 0 absent, 9 unknown'
+        "  -o unlisted=absent: 3 present, 4 absent, 5 unknown\n"
+        "  -o unlisted=unknown: 3 present, 0 absent, 9 unknown"
     )
 
 

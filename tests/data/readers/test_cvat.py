@@ -77,8 +77,8 @@ def test_shapes_must_be_declared_and_can_be_present(tmp_path):
     )
     with pytest.raises(DataError, match=r"contains shapes \(3 box\) as well as 1 tag") as error:
         sarb.load(path, **OPTIONS)
-    assert '-o shapes=ignore (Python: shapes="ignore"): 1 present' in str(error.value)
-    assert '-o shapes=present (Python: shapes="present"): 2 present' in str(error.value)
+    assert "-o shapes=ignore: 1 present" in str(error.value)
+    assert "-o shapes=present: 2 present" in str(error.value)
     assert labels(sarb.load(path, shapes="ignore", **OPTIONS)) == {"a.jpg": [1, -1, -1]}
     assert labels(sarb.load(path, shapes="present", **OPTIONS)) == {"a.jpg": [1, 1, -1]}
 

@@ -27,17 +27,13 @@ def test_listed_is_present_and_the_rest_must_be_said(table):
     data = load_list(path, unlisted="absent")
     assert data.categories == ("ant", "cat", "dog")
     assert rows(data) == {"a.jpg": [-1, 1, 1], "b.jpg": [-1, -1, -1], "c.jpg": [1, -1, 1]}
-    assert data.notes == {"unlisted": "absent", "label_delimiter": ";"}
+    assert data.notes == {"unlisted": "absent", "label_delimiter": ";", "file_column": "fname"}
     assert data.train.lines.tolist() == [2, 3, 4]
     assert rows(load_list(path, unlisted="unknown"))["b.jpg"] == [0, 0, 0]
     with pytest.raises(DataError) as error:
         load_list(path)
-    assert '-o unlisted=unknown (Python: unlisted="unknown"): 4 present, 0 absent, 5 unknown' in str(
-        error.value
-    )
-    assert '-o unlisted=absent (Python: unlisted="absent"): 4 present, 5 absent, 0 unknown' in str(
-        error.value
-    )
+    assert "-o unlisted=unknown: 4 present, 0 absent, 5 unknown" in str(error.value)
+    assert "-o unlisted=absent: 4 present, 5 absent, 0 unknown" in str(error.value)
     with pytest.raises(ConfigError, match="value of option unlisted: 'present'"):
         load_list(path, unlisted="present")
 
@@ -71,14 +67,14 @@ def test_delimiters(table, cells, option, mark, expected):
         (
             ["horse person", "car"],
             [
-                '-o label_delimiter=space (Python: label_delimiter="space"): 3 categories: car, horse, person',
-                '-o label_delimiter=none (Python: label_delimiter="none"): 2 categories: car, horse person',
+                "-o label_delimiter=space: 3 categories: car, horse, person",
+                "-o label_delimiter=none: 2 categories: car, horse person",
             ],
         ),
         (
             ["hot dog;cat", "a"],
             [
-                "-o label_delimiter=';' (Python: label_delimiter=\";\"): 3 categories: a, cat, hot dog",
+                "-o label_delimiter=';': 3 categories: a, cat, hot dog",
                 "=space",
                 "=none",
             ],
@@ -188,7 +184,11 @@ def test_warnings(table):
         ("", "the file is empty; expected a header fname,labels"),
         ("fname,labels\n", "has a header but no rows"),
         ("fname,labels\na.jpg,\n", "no row lists any label"),
-        ("a.jpg,cat\n", "line 1: the header has no column 'fname', only a.jpg, cat. Add -o file_column=NAME"),
+        (
+            "a.jpg,cat\n",
+            "line 1: the header has no column 'labels', only a.jpg, cat. Add -o labels_column=NAME",
+        ),
+        ("x,y,labels\na,b,cat\n", "line 1: the header has no column 'fname', only x, y, labels."),
         (
             "fname,label\na.jpg,cat\n",
             "no column 'labels', only fname, label. Did you mean 'label'? Add -o labels",

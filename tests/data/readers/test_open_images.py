@@ -116,7 +116,7 @@ def test_boxable_and_all_are_two_readings(labels):
     with pytest.raises(DataError) as error:
         load_open_images(root)
     for kind, name, rows in (("boxable", NAME.replace(".csv", "-boxable.csv"), 1), ("all", NAME, 2)):
-        assert f'-o files={kind} (Python: files="{kind}"): {root / name}, {rows} rows' in str(error.value)
+        assert f"-o files={kind}: {root / name}, {rows} rows" in str(error.value)
     assert load_open_images(root, files="boxable").train.labels.values.tolist() == [[-1]]
     assert load_open_images(root, files="all").train.labels.values.tolist() == [[1, 0], [0, 1]]
     labels("", name=f"oidv6-{NAME}")
@@ -159,7 +159,7 @@ def test_images_that_were_not_downloaded(labels):
     with pytest.raises(DataError) as error:
         load(f"open_images:{root}")
     assert "1 of 3 images are not in" in str(error.value)
-    assert '-o missing=skip (Python: missing="skip")' in str(error.value)
+    assert "-o missing=skip" in str(error.value)
     with pytest.warns(DataWarning, match="1 of 1 images are not in .*none are left"):
         data = load(f"open_images:{root}", missing="skip", test=0.5)
     assert sorted((*data.train.labels.paths, *data.test.labels.paths)) == ["a1.jpg", "b2.jpg"]

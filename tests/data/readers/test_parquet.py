@@ -34,7 +34,7 @@ def table(tmp_path):
         (arrow.array([1, 0, None], arrow.int8()), "binary", [1, -1, 0], ("1", "0", "")),
         (arrow.array([1, -1, 0], arrow.int64()), "signed", [1, -1, 0], ("1", "-1", "0")),
         (arrow.array([1, 0, 1], arrow.uint8()), "binary", [1, -1, 1], ("1", "0", "")),
-        (arrow.array([1.0, float("nan"), None]), "binary", [1, 0, 0], ("1.0", "0", "")),
+        (arrow.array([1.0, float("nan"), None]), "binary", [1, 0, 0], ("1.0", "0.0", "")),
         (
             arrow.array(np.array([1, 0, -1], np.float16)),
             "minus_one_unknown",
@@ -67,10 +67,8 @@ def test_typed_columns(table, column, encoding, expected, spelled):
 
 def test_numbers_need_an_encoding_and_show_the_readings(table):
     with pytest.raises(DataError) as error:
-        load(table(("x", arrow.array([1, 0, None]))), check_files=False)
-    assert '-o encoding=binary (Python: encoding="binary"): 1 present, 1 absent, 1 unknown' in str(
-        error.value
-    )
+        load(table(("x", arrow.array([1, 0, 0]))), check_files=False)
+    assert "-o encoding=binary: 1 present, 2 absent, 0 unknown" in str(error.value)
 
 
 def test_bad_values_have_row_and_column(table):
@@ -85,9 +83,7 @@ def test_bad_values_have_row_and_column(table):
 def test_nested_columns_are_refused_unless_they_are_left_out(table):
     boxes = arrow.array([[1, 2], [], None])
     path = table(("x", arrow.array(["yes", "no", "?"])), ("boxes", boxes))
-    with pytest.raises(
-        DataError, match=r"column 'boxes': contains list<.*>; .* -o ignore=boxes \(Python: ignore=\"boxes\"\)"
-    ):
+    with pytest.raises(DataError, match=r"column 'boxes': contains list<.*>; .* -o ignore=boxes"):
         load_table(path)
     assert load_table(path, ignore="boxes").train.labels.values.ravel().tolist() == [1, -1, 0]
     image = arrow.array([{"bytes": b"", "path": name} for name in NAMES])

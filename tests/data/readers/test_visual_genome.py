@@ -109,8 +109,8 @@ def test_an_unused_file_of_aliases_is_said_with_both_options(tmp_path):
     (warning,) = (finding for finding in found.of("warning") if finding.kind == "aliases")
     assert warning.file == str(tmp_path / "object_alias.txt")
     assert warning.message.startswith("is not used; it would change 1 of the 2 categories.")
-    assert '\n  -o aliases=object_alias.txt (Python: aliases="object_alias.txt"): ' in warning.message
-    assert '\n  -o aliases=none (Python: aliases="none"): ' in warning.message
+    assert "\n  -o aliases=object_alias.txt: " in warning.message
+    assert "\n  -o aliases=none: " in warning.message
     for answer in ("object_alias.txt", "none", None):
         with gather() as found:
             data = load(source, categories=2, test=1, aliases=answer)

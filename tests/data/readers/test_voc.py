@@ -234,3 +234,17 @@ def test_missing_pictures(tmp_path):
     with pytest.raises(DataError, match=r"1 of \d image files are missing in .*JPEGImages: 000003\.jpg"):
         load(f"voc:{tmp_path}")
     assert len(load(f"voc:{tmp_path}", check_files=False).train) == 6
+
+
+def test_a_list_cannot_lead_to_annotations_elsewhere(tmp_path):
+    write_voc(tmp_path / "data")
+    home = tmp_path / "data" / "VOCdevkit" / "VOC2007"
+    secret = tmp_path / "secret.xml"
+    secret.write_text("<annotation><object><name>SECRET</name></object></annotation>")
+    for name in ("../../../../secret", str(secret.with_suffix(""))):
+        (home / "ImageSets" / "Main" / "trainval.txt").write_text(f"000001\n{name}\n")
+        with gather() as found:
+            load(f"voc:{tmp_path / 'data'}")
+        said = " ".join(finding.message for finding in found.shown)
+        assert "so it is not read" in said and "secret'" not in said.lower().replace(name, "")
+        assert not [finding for finding in found.shown if finding.kind == "unknown-category"]

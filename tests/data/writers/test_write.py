@@ -214,9 +214,7 @@ def test_neither_the_source_nor_another_file_is_replaced(tmp_path):
     for form, sides in SIDES.items():
         for side in sides:
             (tmp_path / f"out{side}").write_text("mine")
-            with pytest.raises(
-                DataError, match=rf"out{side}: exists already; add --overwrite \(Python: overwrite=True\)"
-            ):
+            with pytest.raises(DataError, match=rf"out{side}: exists already; add --overwrite"):
                 write(data, tmp_path / ("out.npy" if form == "npy" else "out.csv"), form)
             assert (tmp_path / f"out{side}").read_text() == "mine"
             (tmp_path / f"out{side}").unlink()
@@ -224,7 +222,7 @@ def test_neither_the_source_nor_another_file_is_replaced(tmp_path):
     with pytest.raises(DataError, match="is a folder"):
         write(data, tmp_path / "folder.csv", "csv", overwrite=True)
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match=r"out\.csv: cannot be written"):
+    with pytest.raises(OSError, match="file"):
         write(data, tmp_path / "file" / "out.csv")
 
 
@@ -233,7 +231,7 @@ def test_nothing_is_left_of_a_write_that_fails(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("sarb.data.writers.formats.np.save", full)
-    with pytest.raises(DataError, match=r"out\.npy: cannot be written \(No space left on device\)"):
+    with pytest.raises(OSError, match=r"No space left on device: '.*out\.npy'"):
         write(make(), tmp_path / "out.npy")
     assert not list(tmp_path.iterdir())
 

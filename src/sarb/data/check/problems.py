@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from sarb.errors import DataError
+from sarb.errors import DataError, DataNote
 
 #: how many findings of one kind are kept as text; the rest are only counted, so that a million bad cells
 #: cost no memory
@@ -20,6 +20,8 @@ LIMIT = 20
 LONGEST = 400
 T = TypeVar("T")
 LEVELS = ("error", "warning", "note")
+#: kind of the notes that ``load`` says aloud: how a file was read that can be read in one way only
+READ_AS = "read-as"
 
 
 class DataWarning(UserWarning):
@@ -79,7 +81,9 @@ class Findings:
         self.counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, finding: Finding, times: int = 1) -> None:
-        """Add a finding and count it ``times`` times."""
+        """Add a finding and count it ``times`` times; a note once, however often the file is read."""
+        if finding.level == "note" and finding in self.shown:
+            return
         key = finding.level, finding.kind
         if self.counts[key] < self.limit:
             self.shown.append(finding)
@@ -101,9 +105,12 @@ class Findings:
         return [finding for finding in self.shown if finding.level == level]
 
     def raise_any(self, source: str) -> None:
-        """Raise one :class:`DataError` with all errors, or else issue the warnings; drop the notes."""
+        """Raise one :class:`DataError` with all errors, or else issue the warnings and how it was read."""
         if self.count("error"):
             raise DataError(_text(source, self), self.of("error"))
+        for note in self.of("note"):
+            if note.kind == READ_AS:
+                warnings.warn(str(note), DataNote, stacklevel=4)
         for warning in self.of("warning"):
             warnings.warn(str(warning), DataWarning, stacklevel=4)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from sarb.data import load
 from sarb.data.check.entries import Entry, both_lines
 from sarb.data.check.images import check_images
+from sarb.data.check.outside import leaves
 from sarb.data.check.problems import LEVELS, LIMIT, Finding, Findings, Problems, gather
 from sarb.data.dataset import Data, Dataset
 from sarb.data.parse.text import watch
@@ -51,15 +51,12 @@ class Checked:
             for kind in dict.fromkeys(finding.kind for finding in self.findings.of(level)):
                 paragraphs.append(self._group(level, kind))
         paragraphs.append(self._summary())
-        if self.ok:
-            paragraphs.append(f"next: {self.command}")
         return "\n\n".join(paragraphs)
 
     @property
-    def command(self) -> str:
-        """The command to train on this data."""
-        options = [word for key, value in self.options.items() for word in ("-o", f"{key}={value}")]
-        return shlex.join(["sarb", "train", "--data", self.source, *options])
+    def reading(self) -> dict[str, Any]:
+        """The options that read this source: those given, and those found in the file."""
+        return {**self.options, **(self.data.found_options if self.data else {})}
 
     def to_json(self) -> str:
         """Return everything as JSON."""
@@ -139,7 +136,8 @@ def check(
         if data is not None:
             if not data.notes.get("undecoded"):
                 _check_labels(data)
-            _check_paths(data)
+            if options.get("outside") != "refuse":  # those are errors already
+                _check_paths(data)
             _check_overlap(data)
             if open_images:
                 opened = check_images(data, talk)
@@ -194,28 +192,24 @@ def _note_unlabelled(problems: Problems, split: str, dataset: Dataset) -> None:
 def _check_paths(data: Data) -> None:
     """Warn about names that point outside the image folder: they do not work on another machine."""
     problems = Problems(data.train.source or data.name)
-    for split, dataset in data.splits.items():
-        for row, name in enumerate(dataset.labels.paths):
-            suspicious = name[:1] in ("/", "\\", "~") or ".." in name or name[1:2] == ":"
-            reason = _leaves(name) if suspicious else ""
-            if reason:
-                problems.add(
-                    f"'{name}' {reason}",
-                    kind="path-outside-root",
-                    level="warning",
-                    column="file_name",
-                    **Entry(split, dataset, row).where,
-                )
+    found = [
+        Entry(split, part, row)
+        for split, part in data.splits.items()
+        for row, name in enumerate(part.labels.paths)
+        if leaves(name)
+    ]
+    # a table that was written to another folder: one line is enough
+    everywhere = len(found) == sum(map(len, data.splits.values())) > 3
+    for entry in found[:1] if everywhere else found:
+        also = f"; so do all {len(found):,} names of this table" if everywhere else ""
+        problems.add(
+            f"'{entry.name}' {leaves(entry.name)}{also}",
+            kind="path-outside-root",
+            level="warning",
+            column=str(data.notes.get("file_column", "file_name")),
+            **entry.where,
+        )
     problems.raise_any()
-
-
-def _leaves(name: str) -> str:
-    plain = name.replace("\\", "/")
-    if plain.startswith("/") or (plain[1:3] == ":/" and plain[0].isalpha()):
-        return "is an absolute path; use a path relative to the image folder"
-    if os.path.normpath(plain).split("/")[0] == "..":
-        return "points outside the image folder ('..')"
-    return ""
 
 
 def _check_overlap(data: Data) -> None:

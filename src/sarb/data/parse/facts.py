@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarb.data.check.problems import Problems, fault
-from sarb.data.parse.messages import first_here, option
-from sarb.errors import did_you_mean
+from sarb.data.parse.messages import first_here
+from sarb.errors import data_option, did_you_mean
 from sarb.labels import UNKNOWN, word_of
 
 #: refuse a larger matrix; this one takes 8 GB
@@ -85,7 +85,7 @@ class Facts:
             raise fault(
                 self.problems.source,
                 f"{len(self.images):,} images × {len(self.columns):,} categories do not fit in memory; "
-                f"choose fewer categories with {option('categories', 'FILE')}",
+                f"choose fewer categories with {data_option('categories', 'FILE')}",
                 kind="too-large",
             )
         names = list(self.columns) if self.declared else sorted(self.columns)

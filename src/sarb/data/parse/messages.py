@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection
 from itertools import islice
-
-
-def option(name: str, value: str | int) -> str:
-    """Return how to set an option on the command line and in Python.
-
-    >>> option("unlisted", "absent")
-    '-o unlisted=absent (Python: unlisted="absent")'
-    """
-    in_python = f'"{value}"' if isinstance(value, str) else value
-    return f"-o {name}={shlex.quote(str(value))} (Python: {name}={in_python})"
 
 
 def counted(count: int, noun: str) -> str:

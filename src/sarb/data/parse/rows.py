@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sarb.data.assemble import SPLITS
-from sarb.data.check.problems import Problems, fault
+from sarb.data.check.problems import Problems
 from sarb.data.parse.messages import counted
-from sarb.errors import DataError, did_you_mean
+from sarb.errors import data_option, did_you_mean
 
 #: (line number, cells as text)
 Rows = Iterator[tuple[int, list[str]]]
@@ -49,10 +49,11 @@ def split_of(
     return SPLITS.get(word.lower(), "")
 
 
-def other_delimiter(path: Path, header: Sequence[str]) -> DataError | None:
-    """Return the error for a header that uses another delimiter, or None if it does not."""
+def other_delimiter(problems: Problems, header: Sequence[str]) -> str | None:
+    """Return the delimiter of a header that is a single field with another delimiter in it, and report it."""
     mark = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
-    if mark is None:
-        return None
-    option = "tab" if mark == "\t" else repr(mark)
-    return fault(path, f"the header contains no comma; add -o delimiter={option}", line=1, kind="bad-header")
+    if mark is not None:
+        option = data_option("delimiter", "tab" if mark == "\t" else mark)
+        problems.add(f"the header contains no comma; add {option}", line=1, kind="bad-header")
+        problems.raise_any()
+    return mark

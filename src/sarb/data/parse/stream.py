@@ -16,6 +16,7 @@ from sarb.data.check.problems import Problems, fault
 from sarb.data.parse.element import Element
 from sarb.data.parse.text import note_byte_order_mark
 from sarb.errors import DataError
+from sarb.files import open_regular
 
 CHUNK = 1 << 20
 #: an error this close to the end of the buffer may only be a token that was cut in two
@@ -58,7 +59,7 @@ def members(path: str | Path, chunk: int = CHUNK) -> Iterator[Element]:
 def _opened(path: str | Path, chunk: int) -> Iterator[_Stream]:
     path = Path(path)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             if file.peek(3).startswith(codecs.BOM_UTF8):
                 problems = Problems(path)
                 note_byte_order_mark(problems)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO
 
 from sarb.data.check.problems import Problems, fault
-from sarb.data.parse.messages import option
-from sarb.errors import ConfigError, DataError
+from sarb.errors import ConfigError, DataError, data_option
+from sarb.files import open_regular, open_text
 
 CHUNK = 1 << 22
 #: rows between two progress reports
@@ -41,7 +41,7 @@ def survey(path: Path, charset: str | None = None) -> str:
         return _known_codec(charset)
     problems = Problems(path)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             start = file.read(4)
             file.seek(0)
             newlines, pairs, wrong_byte = _scan(file)
@@ -51,7 +51,7 @@ def survey(path: Path, charset: str | None = None) -> str:
         codec = "utf-16" if start.startswith(_WIDE) else "latin-1"
         problems.add(
             f"not UTF-8 text (byte 0x{wrong_byte:02x}); save the file as UTF-8 or add "
-            f"{option('charset', codec)}",
+            f"{data_option('charset', codec)}",
             kind="not-utf8",
             line=newlines + 1,
         )
@@ -116,7 +116,7 @@ def read_text(path: Path, charset: str | None = None) -> str:
     """Return the text of a file, with its line endings unchanged."""
     codec = survey(path, charset)
     try:
-        with path.open(encoding=codec, newline="") as file:
+        with open_text(path, codec) as file:
             return file.read()
     except UnicodeError as error:
         raise wrong_charset(path, codec, error) from None
@@ -146,7 +146,7 @@ def csv_rows(path: Path, delimiter: str = ",", charset: str | None = None) -> It
     line = 1
     advance = _WATCHED.get()
     try:
-        with path.open(encoding=codec, newline="") as file:
+        with open_text(path, codec) as file:
             reader = csv.reader(file, delimiter=delimiter, strict=True)
             for row in reader:
                 if row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sarb.data.check.problems import Problems
-from sarb.data.parse.messages import option
+from sarb.errors import data_option
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, meaning, word_of
 
 CHOICES = ("unknown", "absent")
@@ -32,7 +32,7 @@ def rest_label(problems: Problems, unlisted: str | None, present: int, rest: int
         count = {PRESENT: present, ABSENT: 0, UNKNOWN: unknown}
         count[meaning("unlisted", word)] += rest
         counts = ", ".join(f"{number} {word_of(label)}" for label, number in count.items())
-        shown += f"\n  {option('unlisted', word)}: {counts}"
+        shown += f"\n  {data_option('unlisted', word)}: {counts}"
     problems.add(
         f"declare what it means if a category is not listed for an image:{shown}",
         kind="undeclared-unlisted",

@@ -10,6 +10,7 @@ from xml.parsers import expat
 
 from sarb.data.check.problems import fault
 from sarb.data.parse.text import unreadable
+from sarb.files import open_regular
 
 CHUNK = 1 << 20
 #: annotation files have about five levels; many more mean an attack or a broken file
@@ -37,7 +38,7 @@ def parse(path: Path, start: Start, text: Text | None = None, end: End | None = 
     """
     walk = _Walk(path, start, text, end)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             while block := file.read(CHUNK):
                 walk.parser.Parse(block, False)
         walk.parser.Parse(b"", True)

@@ -2,6 +2,7 @@
 
 table                 wide tables: CSV, TSV, JSON lines, Parquet
 table_header          columns of a wide table
+file_column           which column holds the image names
 json_lines            rows of a JSON lines file
 parquet               rows of a Parquet file
 list_table            tables with a list of labels per image
@@ -23,7 +24,8 @@ nus_wide_layout       its files and folders
 nus_wide_column       one of its label files
 label_studio          Label Studio exports
 label_studio_tasks    tasks in an export
-label_studio_names    image names in an export
+label_studio_names    names of images and controls in an export
+label_studio_yes_no   exports with a yes/no question per category
 cvat                  CVAT exports
 image_files           where the image files are
 """

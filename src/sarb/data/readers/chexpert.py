@@ -12,11 +12,11 @@ from sarb.data.assemble import assemble, declared_names
 from sarb.data.check.problems import Problems, fault, gathering, warn_size
 from sarb.data.dataset import Data
 from sarb.data.parse.codes import Codes
-from sarb.data.parse.messages import counted, few, option
+from sarb.data.parse.messages import counted, few
 from sarb.data.parse.rows import first_columns, full_rows
 from sarb.data.parse.text import csv_rows
 from sarb.data.readers.image_files import given_folder, holds_any
-from sarb.errors import check_choice, did_you_mean
+from sarb.errors import check_choice, data_option, did_you_mean
 from sarb.labels import code_table, meaning, normalise_code
 
 FINDINGS = (
@@ -154,7 +154,7 @@ def _check_header(problems: Problems, header: list[str], declared: list[str] | N
     for name in sorted({name for name in header if header.count(name) > 1}):
         problems.add(f"column '{name[:60]}' occurs twice", line=1, column=name[:60], kind="bad-header")
     strange = [name for name in header if name not in FINDINGS and name not in OTHERS]
-    hint = "" if declared else f" To read other columns, add {option('categories', 'a,b,c')}"
+    hint = "" if declared else f" To read other columns, add {data_option('categories', 'a,b,c')}"
     for name in (name for name in declared or FINDINGS if name not in header):
         text = f"no column '{name[:60]}'.{did_you_mean(name, header if declared else strange)}"
         problems.add(text + hint, line=1, kind="missing-category", value=name[:60])

@@ -9,12 +9,13 @@ from sarb.data.assemble import SPLITS, assemble, declared_names, find_root
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.facts import Facts
-from sarb.data.parse.messages import counted, option
+from sarb.data.parse.messages import counted
 from sarb.data.parse.text import unreadable
 from sarb.data.parse.unlisted import check_unlisted, rest_label
 from sarb.data.parse.xml import parse
 from sarb.data.readers.image_files import is_file
-from sarb.errors import check_choice, did_you_mean
+from sarb.errors import check_choice, data_option, did_you_mean
+from sarb.files import open_regular
 from sarb.labels import PRESENT
 
 #: elements that mark a region of an image
@@ -92,7 +93,7 @@ def _file(path: Path) -> Path:
             raise fault(path, text)
         return path / "annotations.xml"
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             zipped = file.read(2) == b"PK"
     except OSError as error:
         raise unreadable(path, error) from None
@@ -205,8 +206,8 @@ class _Annotations:
             self.problems.add(
                 f"contains shapes ({listed}) as well as {counted(len(self.tags), 'tag')}; "
                 "declare what the shapes mean:"
-                f"\n  {option('shapes', 'ignore')}: {tagged} present, from tags only"
-                f"\n  {option('shapes', 'present')}: {marked} present, from tags and shapes",
+                f"\n  {data_option('shapes', 'ignore')}: {tagged} present, from tags only"
+                f"\n  {data_option('shapes', 'present')}: {marked} present, from tags and shapes",
                 kind="undeclared-shapes",
             )
         return "ignore"
@@ -232,7 +233,7 @@ class _Annotations:
             near = did_you_mean(word, SPLITS)
             self.problems.add(
                 f"unknown subset {word[:60]!r}; expected Train, Test, Validation or default.{near} "
-                f"Add {option('subsets', 'ignore')} to draw random splits instead",
+                f"Add {data_option('subsets', 'ignore')} to draw random splits instead",
                 line=self.lines[self.subsets.index(word)],
                 column="subset",
                 value=word[:60],

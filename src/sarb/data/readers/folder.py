@@ -25,7 +25,7 @@ def load_folder(
     encoding: str | None = None,
     root: Path | None = None,
     ignore: str = "",
-    file_column: str = "file_name",
+    file_column: str | None = None,
     split_column: str = "split",
     categories: str | None = None,
     delimiter: str | None = None,
@@ -39,11 +39,12 @@ def load_folder(
 
     Args:
         path: the folder, or one metadata file.
-        encoding: what numeric codes mean: ``signed`` 1/-1/0, ``binary`` 1/0/blank, ``minus_one_unknown``
-            1/0/-1.
+        encoding: what the codes mean: ``signed`` 1/-1/0, ``binary`` 1/0/blank, ``minus_one_unknown``
+            1/0/-1, or words of your own, ``Ja/Nein``.
         root: folder of the images, if it is not the folder of the metadata file.
         ignore: columns that are not categories, ``id,caption``.
-        file_column: column with the image names.
+        file_column: column with the image names (default: ``file_name``, or the only column whose values are
+            all files that exist).
         split_column: column with train, test or valid.
         categories: expected categories, ``a,b,c`` or a file with one per line; any other column is an error.
         delimiter: delimiter of a CSV, one character or ``tab``.
@@ -64,6 +65,7 @@ def load_folder(
             categories=categories,
             delimiter=delimiter,
             charset=charset,
+            folders=[root or file.parent],
         )
         for split, file in files.items()
     }

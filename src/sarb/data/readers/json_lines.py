@@ -12,6 +12,7 @@ from sarb.data.check.problems import fault
 from sarb.data.parse.rows import Rows
 from sarb.data.parse.text import survey, unreadable, wrong_charset
 from sarb.data.readers.parquet import nested_column
+from sarb.files import open_text
 
 _SPACED = re.compile(r'"\s+:')
 #: keep the spelling of numbers; NaN is blank
@@ -40,7 +41,7 @@ def json_rows(path: Path, charset: str | None, ignore: Collection[str]) -> Rows:
 
 def _json_lines(path: Path, codec: str, ignore: Collection[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
-        with path.open(encoding=codec, newline="\n") as file:
+        with open_text(path, codec, "\n") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield number, _json_line(path, number, line, ignore)

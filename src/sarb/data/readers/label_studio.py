@@ -10,12 +10,13 @@ from sarb.data.assemble import assemble, declared_names
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.facts import Facts
-from sarb.data.parse.messages import counted, option
+from sarb.data.parse.messages import counted
 from sarb.data.parse.stream import elements
 from sarb.data.parse.unlisted import check_unlisted, rest_label
-from sarb.data.readers.label_studio_names import image_files
+from sarb.data.readers.label_studio_names import YES_NO, image_files
 from sarb.data.readers.label_studio_tasks import AGAIN, Export, short
-from sarb.errors import check_choice
+from sarb.data.readers.label_studio_yes_no import yes_no_facts
+from sarb.errors import check_choice, data_option
 from sarb.labels import PRESENT, UNKNOWN
 
 
@@ -32,6 +33,9 @@ def load_label_studio(
 ) -> Data:
     """Read Label Studio's JSON export: a chosen category is present; ``unlisted`` decides about the others.
 
+    If every choice is yes or no, each control is a category: yes is present, no is absent, and a question that
+    nobody touched is unknown. ``unlisted`` is not needed then.
+
     All labels of a task are unknown if it was skipped (every annotation cancelled) or not annotated. A
     cancelled annotation next to others is ignored, and so are predictions, which come from a model. A choice
     in a region counts for the whole image. For nested choices (a list from parent to leaf) the leaf is the
@@ -39,7 +43,8 @@ def load_label_studio(
 
     Args:
         path: the exported ``.json``.
-        unlisted: what a category that was not chosen is, ``absent`` or ``unknown`` (required).
+        unlisted: what a category that was not chosen is, ``absent`` or ``unknown`` (required, except for
+            yes/no questions).
         annotators: what to do if annotators disagree. ``any``: a category that at least one chose is present.
             ``all``: a category that all chose is present, one that only some chose is unknown. In both cases
             ``unlisted`` decides about categories that nobody chose.
@@ -65,14 +70,19 @@ def load_label_studio(
     export = Export(path, image_key)
     for element in elements(path):
         export.add(element.value, element.line)
-    controls = export.controls(control)
-    facts, counts = _facts(export, controls, declared, annotators)
-    values, names = facts.matrix(rest_label(export.problems, unlisted, *counts))
+    yes_no = unlisted is None and export.asks_yes_no(control)
+    controls = export.controls(control, yes_no)
+    if yes_no:
+        facts = yes_no_facts(export, controls, declared, annotators)
+        values, names = facts.matrix(UNKNOWN)
+    else:
+        facts, counts = _facts(export, controls, declared, annotators)
+        values, names = facts.matrix(rest_label(export.problems, unlisted, *counts))
     silent = [row for row, task in enumerate(export.tasks) if not task.answers]
     values[silent] = UNKNOWN
     files, folder = image_files(path, [task.name for task in export.tasks], root, check_files)
     notes: dict[str, object] = {
-        "unlisted": unlisted,
+        "unlisted": "unknown" if yes_no else unlisted,
         "annotators": annotators,
         "control": ",".join(controls),
         "unanswered": len(silent),
@@ -128,8 +138,8 @@ def _note_disputes(problems: Problems, chosen: list[list[set[str]]], disputed: i
     agreed = sum(len(set.intersection(*sets)) for sets in chosen if sets)
     problems.add(
         f"annotators disagree on {counted(tasks, 'task')}; declare how to combine their answers:"
-        f"\n  {option('annotators', 'any')}: {agreed + disputed} present"
-        f"\n  {option('annotators', 'all')}: {agreed} present, {disputed} unknown where they disagree",
+        f"\n  {data_option('annotators', 'any')}: {agreed + disputed} present"
+        f"\n  {data_option('annotators', 'all')}: {agreed} present, {disputed} unknown where they disagree",
         kind="undeclared-annotators",
     )
 
@@ -143,9 +153,12 @@ def _check_shared(export: Export, controls: Sequence[str]) -> None:
             for name in _chosen(task.answers, [control]) - noted:
                 if owners.setdefault(name, control) != control:
                     noted.add(name)
+                    hint = ""
+                    if name.strip().lower() in YES_NO:
+                        hint = ", or leave out option unlisted if each of them asks about one category"
                     both = f"{short(name)} is a choice in both '{owners[name]}' and '{control}'"
                     export.problems.add(
-                        f"{both}; read only one of them, for example {option('control', control)}",
+                        f"{both}; read only one of them, for example {data_option('control', control)}{hint}",
                         line=task.line,
                         kind="shared-choice",
                         value=name[:60],

@@ -8,12 +8,31 @@ from urllib.parse import unquote
 
 from sarb.data.assemble import find_root
 from sarb.data.readers.image_files import is_file
+from sarb.labels import ABSENT, PRESENT
 
 _IMAGES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 _LOCAL = re.compile(r"(?:https?://[^/]+)?/data/local-files/?\?d=(?P<path>.+)", re.DOTALL)
 _URL = re.compile(r"(?:https?://|/data/upload/)(?:[^?#]*/)?(?P<name>[^/?#]+)(?:[?#].*)?", re.DOTALL)
 _BUCKET = re.compile(r"(?:s3|gs|azure-blob)://(?:.*/)?(?P<name>[^/]+)", re.DOTALL)
 _PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")
+#: characters that mean something in a labelling configuration or in Label Studio's own keys
+_SPECIAL = re.compile(r"[%|,<>&\"'$\[\]{}\\\x00-\x1f]")
+#: choices that answer a question about one category -> whether it is there
+YES_NO = {"yes": PRESENT, "no": ABSENT}
+
+
+def control_name(category: str) -> str:
+    """Return the name of the control that asks about a category; :func:`category_name` takes it back.
+
+    >>> control_name("hot dog, plain"), category_name("hot dog%2C plain")
+    ('hot dog%2C plain', 'hot dog, plain')
+    """
+    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", category)
+
+
+def category_name(control: str) -> str:
+    """Return the category that a control asks about."""
+    return re.sub(r"%([0-9A-F]{2})", lambda found: chr(int(found[1], 16)), control)
 
 
 def local_name(value: str) -> str:

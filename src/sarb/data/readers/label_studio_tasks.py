@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sarb.data.check.problems import Problems, fault
-from sarb.data.parse.messages import counted, option
-from sarb.data.readers.label_studio_names import local_name, looks_like_image
-from sarb.errors import did_you_mean, unknown_name
+from sarb.data.parse.messages import counted
+from sarb.data.readers.label_studio_names import YES_NO, local_name, looks_like_image
+from sarb.errors import data_option, did_you_mean, unknown_name
 
 AGAIN = "export it again from Label Studio as JSON"
 #: names of JSON types in messages
@@ -73,7 +73,7 @@ class Export:
             images = [name for name, value in texts.items() if looks_like_image(value)]
             if len(images) != 1:
                 names = ", ".join(map(repr, images or data)) or "(none)"
-                hint = f"choose the image with {option('image_key', 'NAME')}"
+                hint = f"choose the image with {data_option('image_key', 'NAME')}"
                 raise ValueError(f"a task's data has the keys {names[:200]}; {hint}")
             key = images[0]
         return str(_member(data, key, str, "a task's data"))
@@ -91,11 +91,25 @@ class Export:
                 self.choices[control] += len(chosen)
         return answer
 
-    def controls(self, chosen: str | None) -> list[str]:
+    def asks_yes_no(self, chosen: str | None) -> bool:
+        """Whether every choice in the controls to read is yes or no: then each control is a category."""
+        controls = self.choices.keys() if chosen is None else {chosen, *map(str.strip, chosen.split(","))}
+        choices = [
+            choice
+            for task in self.tasks
+            for answer in task.answers
+            for control, names in answer.items()
+            if control in controls
+            for choice in names
+        ]
+        return bool(choices) and all(choice.strip().lower() in YES_NO for choice in choices)
+
+    def controls(self, chosen: str | None, yes_no: bool = False) -> list[str]:
         """Return the controls to read; if the user must choose, report the controls with their counts.
 
         Args:
             chosen: value of option ``control``.
+            yes_no: each control is a category, so all of them are read unless ``chosen`` says otherwise.
         """
         self._check_answers()
         if chosen is not None:
@@ -104,11 +118,11 @@ class Export:
                 text = unknown_name("value of option control:", name, self.choices)
                 raise fault(self.path, text, kind="option")
             return list(dict.fromkeys(names))
-        if len(self.choices) > 1:
+        if len(self.choices) > 1 and not yes_no:
             shown = ""
             for name, times in self.choices.items():
-                shown += f"\n  {option('control', name)}: {counted(times, 'choice')}"
-            every = option("control", ",".join(self.choices))
+                shown += f"\n  {data_option('control', name)}: {counted(times, 'choice')}"
+            every = data_option("control", ",".join(self.choices))
             shown += f"\n  {every}: {self.choices.total():,} choices, all of them"
             text = f"contains answers to {len(self.choices)} Choices controls; declare which to read:{shown}"
             self.problems.add(text, kind="undeclared-control")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from sarb.data.check.problems import Problems, fault
-from sarb.data.parse.messages import few, option
-from sarb.errors import ConfigError
+from sarb.data.parse.messages import few
+from sarb.errors import ConfigError, data_option
 
 #: delimiter between labels -> its name in option ``label_delimiter``
 DELIMITERS = {";": ";", "|": "|", ",": ",", " ": "space", "\t": "tab"}
@@ -33,7 +33,10 @@ def find_delimiter(
     readings = "".join(_reading(cells, mark) for mark in (*marks, ""))
     text = f"declare what separates the labels:{readings}"
     if not unlisted:
-        text += "\nand add -o unlisted=unknown or -o unlisted=absent for labels that are not listed"
+        text += (
+            f"\nand add {data_option('unlisted', 'unknown')} or {data_option('unlisted', 'absent')} for labels that "
+            "are not listed"
+        )
     problems.raise_any()
     raise fault(problems.source, text, kind="undeclared-delimiter")
 
@@ -49,7 +52,7 @@ def _reading(cells: Sequence[str], mark: str) -> str:
     names = sorted({label for cell in cells for label in split_labels(cell, mark)})
     count = f"{len(names)} {'category' if len(names) == 1 else 'categories'}"
     word = DELIMITERS.get(mark, "none")
-    return f"\n  {option('label_delimiter', word)}: {count}: {few(names, longest=30)}"
+    return f"\n  {data_option('label_delimiter', word)}: {count}: {few(names, longest=30)}"
 
 
 def split_labels(cell: str, mark: str) -> list[str]:

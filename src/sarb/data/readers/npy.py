@@ -12,9 +12,10 @@ from sarb.data.assemble import assemble, declared_names, find_root
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.codes import Codes
-from sarb.data.parse.messages import option
 from sarb.data.parse.rows import split_of
 from sarb.data.parse.text import text_lines
+from sarb.errors import data_option
+from sarb.files import open_regular
 
 #: rows to convert at once
 BLOCK = 50_000
@@ -55,11 +56,11 @@ def load_npy(
     """
     problems = Problems(path)
     array = _open(path)
-    listed = _lines(path, "files", files, charset)
+    listed = listed_lines(path, "files", files, charset)
     if listed is None:
         names_file = f"{path.stem}.files.txt or files.txt next to it"
         text = f"the image names are missing; write all {len(array)}, one per line, to {names_file}, or add"
-        raise fault(path, f"{text} {option('files', 'FILE')}", kind="missing-names")
+        raise fault(path, f"{text} {data_option('files', 'FILE')}", kind="missing-names")
     _check_count(path, array, 0, listed)
     category_names = _categories(path, array, categories)
     codes = Codes(problems, category_names)
@@ -72,7 +73,7 @@ def load_npy(
         values,
         category_names,
         root=find_root(path, names, root, check_files),
-        splits=_splits(problems, path, array, _lines(path, "splits", splits, charset)),
+        splits=_splits(problems, path, array, listed_lines(path, "splits", splits, charset)),
         lines=codes.lines,
         notes=notes,
     )
@@ -81,6 +82,7 @@ def load_npy(
 def _open(path: Path) -> NDArray[Any]:
     """Memory-map the array; this fails if the file is shorter than its header says."""
     try:
+        open_regular(path).close()  # NumPy would wait for the writer of a pipe
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # NumPy raises many types for a damaged header
         reason = " ".join(str(error).split())[:200]
@@ -104,7 +106,7 @@ class _Listed(NamedTuple):
     lines: list[tuple[int, str]]
 
 
-def _lines(path: Path, option_name: str, value: str | None, charset: str | None) -> _Listed | None:
+def listed_lines(path: Path, option_name: str, value: str | None, charset: str | None) -> _Listed | None:
     """Return the text file that an option names, or the default file next to ``path`` if it exists."""
     if value:
         candidates = [path.parent / value, Path(value).expanduser()]

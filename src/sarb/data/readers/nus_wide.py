@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sarb.data.assemble import assemble
 from sarb.data.check.problems import Problems, warn_size
 from sarb.data.dataset import Data
-from sarb.data.parse.messages import option
 from sarb.data.parse.text import text_lines
 from sarb.data.readers.nus_wide_column import read_column
 from sarb.data.readers.nus_wide_layout import (
@@ -23,7 +22,7 @@ from sarb.data.readers.nus_wide_layout import (
     find_files,
     locate_images,
 )
-from sarb.errors import check_choice, did_you_mean
+from sarb.errors import check_choice, data_option, did_you_mean
 from sarb.labels import UNKNOWN, meaning
 
 CONCEPTS = 81
@@ -165,7 +164,7 @@ def _note_strange(problems: Problems, strange: dict[int, str], size: int, forgiv
             message += "; read as unknown"
             problems.add(message, kind="damaged", level="warning", line=line, value=value, expected=expected)
         else:
-            message += f"; add {option('damaged', 'unknown')} to read it as unknown" if few else ""
+            message += f"; add {data_option('damaged', 'unknown')} to read it as unknown" if few else ""
             problems.add(message, kind="bad-value", line=line, value=value, expected=expected)
 
 

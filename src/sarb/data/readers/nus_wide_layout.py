@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sarb.data.check.problems import Problems, fault
-from sarb.data.parse.messages import counted, option
+from sarb.data.parse.messages import counted
 from sarb.data.parse.text import read_text
 from sarb.data.readers.image_files import given_folder, holds_any
 from sarb.data.readers.nus_wide_column import all_lines, read_column
+from sarb.errors import data_option
 
 #: folders of the official set and of common copies, at the top or in Groundtruth, in any case
 FOLDERS = ("groundtruth", "traintestlabels", "alllabels", "alllabels81", "imagelist", "conceptslist")
@@ -127,7 +128,7 @@ def choose_parts(files: Files, order: str | None) -> list[Part]:
     raise fault(
         files.folder,
         f"incomplete: there is no {' and no '.join([*lists, *labels])}. The lists are published separately, "
-        f"in ImageList.zip; to use a list of all images, add {option('image_list', 'FILE')}",
+        f"in ImageList.zip; to use a list of all images, add {data_option('image_list', 'FILE')}",
         kind="bad-layout",
     )
 
@@ -148,7 +149,7 @@ def _one_list(files: Files, order: str | None) -> list[Part]:
             files.folder,
             f"{lengths}, but there is only one list of all images, {path}, which does not say which images "
             f"are which. Get {LISTS['train']} and {LISTS['test']} from ImageList.zip or, if you are sure, add"
-            f"\n  {option('order', 'train_first')}: the first {sizes['train']:,} images are for training, "
+            f"\n  {data_option('order', 'train_first')}: the first {sizes['train']:,} images are for training, "
             f"the other {sizes['test']:,} for testing",
             kind="undeclared-order",
         )

@@ -14,12 +14,11 @@ from sarb.data.assemble import assemble, declared_names, missing_rows
 from sarb.data.check.problems import Problems, fault, gathering
 from sarb.data.dataset import Data, Dataset
 from sarb.data.parse.facts import Facts
-from sarb.data.parse.messages import option
 from sarb.data.parse.rows import full_rows
 from sarb.data.parse.text import csv_rows
 from sarb.data.readers.open_images_classes import chosen_names, class_names
 from sarb.data.readers.open_images_layout import class_file, image_folder, label_files
-from sarb.errors import check_choice, did_you_mean
+from sarb.errors import check_choice, data_option, did_you_mean
 from sarb.labels import UNKNOWN, encoding_table, meaning, normalise_code
 
 COLUMNS = ("ImageID", "Source", "LabelName", "Confidence")
@@ -192,7 +191,7 @@ def _dataset(split: str, read: _Read, conflict: int | None, order: list[str], fo
     """Return one split, with all categories; a category that this split never mentions is unknown."""
     values, categories = read.facts.matrix(UNKNOWN, conflict)
     if read.problems.found.counts["error", "conflict"]:
-        hint = f"to read contradictory rows as unknown, add {option('conflict', 'unknown')}"
+        hint = f"to read contradictory rows as unknown, add {data_option('conflict', 'unknown')}"
         read.problems.add(hint, kind="conflict")
     if categories != order:
         columns = {name: column for column, name in enumerate(categories)}
@@ -219,7 +218,7 @@ def _existing(parts: dict[str, Dataset], skip: bool, notes: dict[str, object]) -
         missing[split] = len(rows)
         text = f"{len(rows):,} of {len(dataset):,} images are not in {dataset.root}"
         if rows and not skip:
-            hint = f"to skip images that were not downloaded, add {option('missing', 'skip')}"
+            hint = f"to skip images that were not downloaded, add {data_option('missing', 'skip')}"
             problems.add(f"{text}; {hint}", kind="missing-file")
         elif rows and not len(kept[split]):
             level = "error" if split == "train" else "warning"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from sarb.data.assemble import SPLITS
 from sarb.data.check.problems import fault
-from sarb.data.parse.messages import option
 from sarb.data.parse.text import CHUNK
 from sarb.data.readers.image_files import given_folder
+from sarb.errors import data_option
+from sarb.files import open_regular
 
 LABEL_FILE = re.compile(
     r"(?:oidv\d+-)?(train|validation|val|test)-annotations-human-imagelabels(-boxable)?\.csv"
@@ -48,7 +49,7 @@ def label_files(path: Path, category_set: str | None) -> dict[str, Path]:
         chosen[split] = files[0]
         if len(sets) > 1 and category_set is None:
             for name, (file, *_) in sets.items():
-                readings += f"\n  {option('files', name)}: {file}, {_row_count(file):,} rows"
+                readings += f"\n  {data_option('files', name)}: {file}, {_row_count(file):,} rows"
     if readings:
         text = f"contains label files for two sets of categories; declare which to read:{readings}"
         raise fault(path, text, kind="undeclared-files")
@@ -70,7 +71,7 @@ def _csv_files(folder: Path) -> list[Path]:
 
 
 def _row_count(path: Path) -> int:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return max(0, sum(block.count(b"\n") for block in iter(lambda: file.read(CHUNK), b"")) - 1)
 
 
@@ -88,7 +89,7 @@ def class_file(home: Path, declared: Path | None, labels: Mapping[str, Path]) ->
     text = (
         f"several class descriptions: {', '.join(map(str, paths))}" if paths else "no class-descriptions.csv"
     )
-    text += f"; choose the file with {option('descriptions', 'FILE')}"
+    text += f"; choose the file with {data_option('descriptions', 'FILE')}"
     raise fault(home, text, kind="class-descriptions")
 
 

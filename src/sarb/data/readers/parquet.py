@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sarb.data.check.problems import fault
-from sarb.data.parse.messages import option
 from sarb.data.parse.rows import Rows
-from sarb.errors import DataError
+from sarb.errors import DataError, data_option
+from sarb.files import open_regular
 
 
 def cell_text(value: Any) -> str:
@@ -22,9 +22,7 @@ def cell_text(value: Any) -> str:
 
 def nested_column(path: Path, column: str, content: str, line: int | None = None) -> DataError:
     """Return the error for a column whose cells are not single codes."""
-    text = (
-        f"contains {content}; expected one code per cell. Exclude the column with {option('ignore', column)}"
-    )
+    text = f"contains {content}; expected one code per cell. Exclude the column with {data_option('ignore', column)}"
     return fault(path, text, line=line, column=column, kind="bad-value")
 
 
@@ -43,6 +41,7 @@ def parquet_rows(path: Path, ignore: Collection[str]) -> Rows:
     """Yield the column names, then the rows, numbered from 1."""
     pyarrow, parquet = need_pyarrow(path)
     try:
+        open_regular(path).close()  # Arrow would wait for the writer of a pipe
         with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             fields = list(file.schema_arrow)
             for field in fields:
@@ -52,7 +51,7 @@ def parquet_rows(path: Path, ignore: Collection[str]) -> Rows:
             number = 0
             for batch in file.iter_batches(batch_size=10_000):
                 columns = [
-                    [""] * len(batch) if field.name in ignore else _texts(column)
+                    [""] * len(batch) if field.name in ignore else column_texts(column)
                     for field, column in zip(fields, batch.columns, strict=True)
                 ]
                 for row in zip(*columns, strict=True):
@@ -63,7 +62,7 @@ def parquet_rows(path: Path, ignore: Collection[str]) -> Rows:
         raise fault(path, f"not a readable Parquet file ({reason})", kind="bad-parquet") from None
 
 
-def _texts(column: Any) -> list[str]:
+def column_texts(column: Any) -> list[str]:
     """Spell the cells of an Arrow column (N,); convert only distinct values, since codes repeat."""
     import pyarrow
 

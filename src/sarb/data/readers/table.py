@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.data.assemble import assemble, declared_names, find_root
+from sarb.data.assemble import assemble, declared_names, find_root, image_folders
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.codes import Codes
-from sarb.data.parse.rows import Rows, full_rows, split_of
+from sarb.data.parse.rows import Rows, full_rows, other_delimiter, split_of
 from sarb.data.parse.text import csv_rows, usual_delimiter
+from sarb.data.readers.file_column import Lookup
 from sarb.data.readers.json_lines import json_rows
 from sarb.data.readers.parquet import parquet_rows
-from sarb.data.readers.table_header import Columns, Layout, check_declared
+from sarb.data.readers.table_header import FILE_COLUMN, Columns, Layout, check_declared
 
 
 def load_table(
@@ -25,7 +26,7 @@ def load_table(
     *,
     encoding: str | None = None,
     root: Path | None = None,
-    file_column: str = "file_name",
+    file_column: str | None = None,
     split_column: str = "split",
     ignore: str = "",
     categories: str | None = None,
@@ -37,11 +38,13 @@ def load_table(
 
     Args:
         path: ``.csv``, ``.tsv``, ``.parquet`` or ``.jsonl``; any other suffix is read as CSV.
-        encoding: what numeric codes mean: ``signed`` 1/-1/0, ``binary`` 1/0/blank, ``minus_one_unknown``
-            1/0/-1. The words present/absent/unknown, yes/no/? and true/false need no encoding.
+        encoding: what the codes mean: ``signed`` 1/-1/0, ``binary`` 1/0/blank, ``minus_one_unknown``
+            1/0/-1, or words of your own, ``Ja/Nein``. The words present/absent/unknown, yes/no/? and true/false
+            need no encoding, and neither do numbers that only one encoding has.
         root: folder of the images (default: the folder of the table, or its ``images/`` if they are only
             there).
-        file_column: column with the image names.
+        file_column: column with the image names (default: ``file_name``, or the only column whose values are
+            all files that exist).
         split_column: column with train, test or valid.
         ignore: columns that are not categories, ``id,comment``.
         categories: expected categories, ``a,b,c`` or a file with one per line; any other column is an error.
@@ -53,9 +56,15 @@ def load_table(
         DataError: all problems in the file, with line and column, at most 20 of each kind.
     """
     problems = Problems(path)
-    columns = Columns(file_column, split_column, ignored(ignore))
     table = read_table(
-        problems, path, columns, encoding, categories=categories, delimiter=delimiter, charset=charset
+        problems,
+        path,
+        Columns(file_column, split_column, ignored(ignore)),
+        encoding,
+        categories=categories,
+        delimiter=delimiter,
+        charset=charset,
+        folders=image_folders(path, root) if check_files else [],
     )
     folder = find_root(path, table.names, root, check_files)
     return assemble(
@@ -91,18 +100,35 @@ def read_table(
     categories: str | None = None,
     delimiter: str | None = None,
     charset: str | None = None,
+    folders: Sequence[Path] = (),
 ) -> Table:
-    """Read one file; collect problems with its cells, but raise if the file cannot be read at all."""
-    rows = open_rows(path, delimiter, charset, columns.ignore)
+    """Read one file; collect problems with its cells, but raise if the file cannot be read at all.
+
+    ``folders`` are the places in which image files are looked for, to find the column of their names.
+    """
+
+    def reopen() -> Rows:
+        return open_rows(path, delimiter, charset, columns.ignore)
+
+    rows = reopen()
     header = next(rows, (1, []))[1]
     if not header:
-        raise fault(path, f"the file is empty; expected a header {columns.file},[{columns.split},]CATEGORY,…")
+        expected = f"{columns.file or FILE_COLUMN},[{columns.split},]CATEGORY,…"
+        raise fault(path, f"the file is empty; expected a header {expected}")
+    mark = other_delimiter(problems, header)
+    if mark is not None:  # only while gathering problems: go on as if the delimiter had been given
+        delimiter = mark
+        rows = reopen()
+        header = next(rows)[1]
+    lookup = Lookup(path, header, reopen, folders, {columns.split, *columns.ignore})
+    columns = replace(columns, file=lookup.find(problems, [FILE_COLUMN], columns.file))
     layout = columns.find(path, header, problems)
     check_declared(problems, declared_names(categories, path), layout.categories)
     names, splits, codes = _read_cells(problems, layout, rows, columns.split)
     values, notes = codes.decode(encoding)
     if not names and not problems.count:
         raise fault(path, "has a header but no rows")
+    notes["file_column"] = columns.file
     return Table(names, splits, values, layout.categories, codes.lines, notes)
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from shlex import quote
 
 from sarb.data.check.problems import Problems, fault
-from sarb.data.parse.messages import few, option
-from sarb.data.parse.rows import first_columns, other_delimiter
-from sarb.errors import DataError, did_you_mean, near_name
+from sarb.data.parse.rows import first_columns
+from sarb.errors import data_option, did_you_mean
 
-#: names that other tools use for the column of image names
-USUAL_FILE_COLUMNS = ("image", "filename", "file", "path", "fname")
+#: usual name of the column of image names
+FILE_COLUMN = "file_name"
 
 
 @dataclass
@@ -39,16 +37,15 @@ class Layout:
 class Columns:
     """Names of the columns that are not categories."""
 
-    file: str = "file_name"
+    file: str | None = None
     split: str = "split"
     ignore: Sequence[str] = field(default_factory=tuple)
 
     def find(self, path: Path, header: list[str], problems: Problems) -> Layout:
-        """Find the columns in the header; category names are kept exactly as written."""
+        """Find the columns in the header, of which ``file`` is known; category names are kept as written."""
+        assert self.file is not None
         if self.file not in header:
             header = [name.strip() if name.strip() in (self.file, self.split) else name for name in header]
-        if self.file not in header:
-            raise self._no_file_column(path, header)
         for name in (name for name in self.ignore if name not in header):
             text = f"option ignore: there is no column '{name}'.{did_you_mean(name, header)}"
             problems.add(text, line=1)
@@ -65,16 +62,6 @@ class Columns:
             raise fault(path, "the header contains no category", line=1)
         names = [header[index] for index in chosen]
         return Layout(len(header), first[self.file], first.get(self.split), chosen, names)
-
-    def _no_file_column(self, path: Path, header: list[str]) -> DataError:
-        wrong_delimiter = other_delimiter(path, header)
-        if wrong_delimiter is not None:
-            return wrong_delimiter
-        usual = [name for name in header if name.lower().strip() in USUAL_FILE_COLUMNS]
-        near = near_name(self.file, header) or (usual[0] if usual else None)
-        hint = f" Rename '{near}' to '{self.file}', or add -o file_column={quote(near)}." if near else ""
-        text = f"the header has no column '{self.file}', only {few(header)}.{hint}"
-        return fault(path, text, line=1, kind="bad-header")
 
 
 def _check_header(problems: Problems, header: list[str]) -> None:
@@ -93,7 +80,7 @@ def check_declared(problems: Problems, declared: list[str] | None, columns: list
         return
     for name in (name for name in columns if name not in declared):
         near = did_you_mean(name, declared)
-        text = f"unknown category '{name}'.{near} Exclude the column with {option('ignore', name)}"
+        text = f"unknown category '{name}'.{near} Exclude the column with {data_option('ignore', name)}"
         problems.add(text, kind="unknown-category", line=1, column=name, value=name)
     for name in (name for name in declared if name not in columns):
         text = f"category '{name}' has no column.{did_you_mean(name, columns)}"

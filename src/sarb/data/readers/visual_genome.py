@@ -15,12 +15,11 @@ from sarb.data.check.official import VISUAL_GENOME, compare
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
 from sarb.data.parse.element import Element, Identity, identity_order
-from sarb.data.parse.messages import option
 from sarb.data.parse.stream import elements
 from sarb.data.parse.text import text_lines
 from sarb.data.readers.image_files import given_folder
 from sarb.data.readers.visual_genome_lists import LABELS, TEST_LIST, TRAIN_LIST, locate, published, read_lists
-from sarb.errors import ConfigError, check_choice
+from sarb.errors import ConfigError, check_choice, data_option
 from sarb.labels import ABSENT, PRESENT, UNKNOWN
 
 #: the official file of synonyms
@@ -171,11 +170,11 @@ def _checked_test(folder: Path, kept: int, categories: int, images: int, test: i
     """Report options that ask for more than there is; return the number of test images to draw."""
     problems = Problems(folder / OBJECTS)
     if kept < categories:
-        text = f"has only {kept} categories; add -o categories={kept} or fewer"
+        text = f"has only {kept} categories; add {data_option('categories', kept)} or fewer"
         problems.add(text, kind="option", value=str(categories))
     possible = 1 <= test < images
     if not possible:
-        text = f"has {images} images, so {test} test images are not possible; add -o test=NUMBER"
+        text = f"has {images} images, so {test} test images are not possible; add {data_option('test', 'NUMBER')}"
         problems.add(text, kind="option", file=folder / IMAGES, value=str(test))
     problems.raise_any()
     return test if possible else 0
@@ -267,8 +266,8 @@ def _note_aliases(path: Path, shown: _Shown, kept: Sequence[str]) -> None:
     problems = Problems(path)
     problems.add(
         f"is not used; it would change {len(others)} of the {len(kept)} categories. Declare what you want:"
-        f"\n  {option('aliases', path.name)}: synonyms are one category"
-        f"\n  {option('aliases', 'none')}: every name is a category of its own, as now",
+        f"\n  {data_option('aliases', path.name)}: synonyms are one category"
+        f"\n  {data_option('aliases', 'none')}: every name is a category of its own, as now",
         kind="aliases",
         level="warning",
     )

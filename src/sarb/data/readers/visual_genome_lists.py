@@ -14,10 +14,9 @@ from sarb.data.assemble import assemble
 from sarb.data.check.official import VISUAL_GENOME, compare
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data
-from sarb.data.parse.messages import option
 from sarb.data.parse.stream import members
 from sarb.data.parse.text import text_lines
-from sarb.errors import ConfigError
+from sarb.errors import ConfigError, data_option
 from sarb.labels import ABSENT, PRESENT, UNKNOWN
 
 #: usual image folders
@@ -140,8 +139,8 @@ def _read_numbers(path: Path, categories: int, beyond: str) -> dict[str, list[in
     if dropped and beyond == "refuse":
         problems.add(
             f"{dropped} labels have numbers from {categories} to {largest}. Declare what you want:"
-            f"\n  {option('categories', largest + 1)}: keep all categories"
-            f"\n  {option('beyond', 'drop')}: keep the first {categories} categories and drop these labels",
+            f"\n  {data_option('categories', largest + 1)}: keep all categories"
+            f"\n  {data_option('beyond', 'drop')}: keep the first {categories} categories and drop these labels",
             kind="beyond",
             line=first,
         )

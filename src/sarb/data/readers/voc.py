@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from sarb.data.assemble import assemble, declared_names
 from sarb.data.check.official import VOC_2007, compare
+from sarb.data.check.outside import leaves
 from sarb.data.check.problems import Problems, fault
 from sarb.data.dataset import Data, Dataset
 from sarb.data.parse.messages import counted
 from sarb.data.parse.text import text_lines
 from sarb.data.parse.xml import parse
 from sarb.data.readers.image_files import given_folder
-from sarb.errors import DataError, unknown_name
+from sarb.errors import DataError, data_option, unknown_name
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, encoding_table, meaning
 
 #: in the official order, which is alphabetical
@@ -90,7 +91,11 @@ def _home(path: Path, year: int) -> Path:
         if (folder / "ImageSets" / "Main").is_dir():
             return folder
     others = sorted(file.name for file in (*path.glob("VOC[0-9]*"), *path.glob("VOCdevkit/VOC[0-9]*")))
-    hint = f" Found {', '.join(others)}; add -o year={others[0].removeprefix('VOC')}." if others else ""
+    hint = (
+        f" Found {', '.join(others)}; add {data_option('year', others[0].removeprefix('VOC'))}."
+        if others
+        else ""
+    )
     text = f"contains no ImageSets/Main, nor does VOC{year} or VOCdevkit/VOC{year} in it.{hint}"
     raise fault(path, text, kind="missing-file")
 
@@ -140,6 +145,12 @@ def _from_xml(
     columns = {category.lower(): number for number, category in enumerate(categories)}
     for row, image in enumerate(names):
         path = home / "Annotations" / f"{image}.xml"
+        if leaves(image):  # a list must not make us read files elsewhere
+            problems.add(
+                f"'{image[:60]}' {leaves(image)}, so it is not read", kind="bad-name", value=image[:60]
+            )
+            values[row] = UNKNOWN
+            continue
         try:
             objects = read_objects(path)
         except DataError as error:

@@ -43,7 +43,7 @@ def arrange(data: Data, path: Path) -> Arranged:
     words = np.repeat(np.array(list(names), "<U5"), [len(split_names) for split_names in names.values()])
     words = words[order]
     all_written = (words, {} if "test" in names else {"test": 0})
-    for splits, options in (_without_drawn(data.notes, words), all_written):
+    for splits, options in (without_drawn(data.notes, words), all_written):
         written = splits.tolist() if (splits != "train").any() else None
         if _read_again(labels, written, path, options) == names:
             break
@@ -83,7 +83,7 @@ def _order(datasets: Sequence[Dataset]) -> NDArray[np.int64]:
     return np.arange(sum(map(len, datasets)))
 
 
-def _without_drawn(
+def without_drawn(
     notes: Mapping[str, Any], words: NDArray[np.str_]
 ) -> tuple[NDArray[np.str_], dict[str, Any]]:
     """Return the splits (N,) that are in the source itself, and the options that draw the random ones."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from sarb.data.readers.list_delimiter import DELIMITERS
 from sarb.data.readers.list_table import categories_file
 from sarb.data.readers.parquet import need_pyarrow
 from sarb.errors import DataError
-from sarb.files import atomic_write
+from sarb.files import atomic_write, atomic_writes, cell, naming
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
 
 #: order of the three possible texts of a cell
@@ -70,10 +70,13 @@ def write_csv(sheet: Sheet, path: Path) -> dict[str, Any]:
     codes = [quoted(sheet.cells[label], delimiter) for label in LABELS]
     rows = joined(sheet.labels.values, [codes] * len(sheet.labels.categories), delimiter)
     with atomic_write(path) as file:
-        file.write(delimiter.join(quoted(name, delimiter) for name in header) + "\n")
+        file.write(delimiter.join(quoted(cell(name), delimiter) for name in header) + "\n")
         for leading, row in zip(sheet.leading_cells(), rows, strict=True):
-            file.write(delimiter.join([*(quoted(text, delimiter) for text in leading), row]) + "\n")
-    return {"encoding": sheet.encoding}
+            file.write(delimiter.join([*(quoted(cell(text), delimiter) for text in leading), row]) + "\n")
+    guard = (
+        {"excel_safe": "true"} if any(cell(name) != name for name in (*header, *sheet.labels.paths)) else {}
+    )
+    return {"encoding": sheet.encoding, **guard}
 
 
 def write_jsonl(sheet: Sheet, path: Path) -> dict[str, Any]:
@@ -142,12 +145,12 @@ def write_list(sheet: Sheet, path: Path) -> dict[str, Any]:
     most = max(map(len, present), default=0)
     delimiter = _usable(categories, most, str(sheet.notes.get("label_delimiter", "")))
     column, splits = _split_column(sheet)
-    with ExitStack() as files:
-        main, side = _open_all(files, path, categories_file(path))
-        main.write(f"fname,labels{column}\n")
-        for name, indices, split in zip(sheet.labels.paths, present, splits, strict=True):
-            cell = delimiter.join(categories[index] for index in indices)
-            main.write(f"{quoted(name, ',')},{quoted(cell, ',')}{split}\n")
+    with atomic_writes(path, categories_file(path)) as (main, side):
+        with naming(path):
+            main.write(f"fname,labels{column}\n")
+            for name, indices, split in zip(sheet.labels.paths, present, splits, strict=True):
+                cell = delimiter.join(categories[index] for index in indices)
+                main.write(f"{quoted(name, ',')},{quoted(cell, ',')}{split}\n")
         side.writelines(f"{name}\n" for name in categories)
     unlisted = "unknown" if unknown else "absent" if absent else str(sheet.notes.get("unlisted", "absent"))
     options = {"unlisted": unlisted, "label_delimiter": DELIMITERS.get(delimiter, delimiter) or "none"}
@@ -191,9 +194,10 @@ def write_npy(sheet: Sheet, path: Path) -> dict[str, Any]:
     lists = {"files": labels.paths, "categories": labels.categories}
     if sheet.splits is not None:
         lists["splits"] = tuple(sheet.splits)
-    with ExitStack() as files:
-        main, *sides = _open_all(files, path, *(_side_file(path, name) for name in lists), binary=True)
-        np.save(main, codes[labels.values - ABSENT], allow_pickle=False)
+    beside = (_side_file(path, name) for name in lists)
+    with atomic_writes(path, *beside, mode="wb") as (main, *sides):
+        with naming(path):
+            main.write(array_bytes(codes[labels.values - ABSENT]))
         for lines, side in zip(lists.values(), sides, strict=True):
             side.writelines(f"{line}\n".encode() for line in lines)
     if sheet.splits is None:
@@ -202,13 +206,15 @@ def write_npy(sheet: Sheet, path: Path) -> dict[str, Any]:
     return {"encoding": sheet.encoding}
 
 
+def array_bytes(array: NDArray[Any]) -> bytes:
+    """The content of an ``.npy`` file; NumPy's own writing to a full disk does not say that it is full."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
 def _side_file(path: Path, name: str) -> Path:
     return path.with_name(f"{path.stem}.{name}.txt")
-
-
-def _open_all(files: ExitStack, *paths: Path, binary: bool = False) -> list[Any]:
-    """Open files that appear together when all are complete; the first one, the main file, appears last."""
-    return [files.enter_context(atomic_write(path, "wb" if binary else "w")) for path in paths]
 
 
 def check_lines(thing: str, names: Sequence[str], stripped: bool = False) -> None:

@@ -17,7 +17,8 @@ from sarb.data.loading import load
 from sarb.data.readers.folder import METADATA
 from sarb.data.writers.arrangement import arrange
 from sarb.data.writers.formats import Sheet
-from sarb.errors import DataError
+from sarb.errors import DataError, named, setting
+from sarb.files import is_excel_safe, is_stdout
 from sarb.labels import ENCODINGS, MEANINGS, encoding_table, normalise_code, own_spelling
 from sarb.registry import find
 
@@ -31,6 +32,10 @@ WRITERS: dict[str, str] = {
     "list": "sarb.data.writers.formats:write_list",
     "npy": "sarb.data.writers.formats:write_npy",
 }
+#: encodings of numbers
+NUMERIC = tuple(name for name in ENCODINGS if name != "words")
+#: formats that can be printed, the usual one first
+PRINTED = ("csv", "jsonl")
 #: format -> suffixes of the files that are written next to the main file
 SIDES = {"list": (".categories.txt",), "npy": (".files.txt", ".categories.txt", ".splits.txt")}
 
@@ -58,20 +63,20 @@ def write(
 
     Raises:
         DataError: the format cannot store the data, or the file must not be replaced; nothing is written.
+        OSError: the disk is full, say; it names the file, and nothing is written.
     """
     path, form = target(path, to)
+    _check_excel_safe(path, form)
     writer = find("format to write", WRITERS, form)
     sides = [path.with_name(path.stem + side) for side in SIDES.get(form, ())]
-    _check_files(data, [path, *sides], overwrite)
+    check_files(data, [path, *sides], overwrite)
     chosen, cells = _spelling(data.notes, form, encoding)
     table = arrange(data, path)
     sheet = Sheet(table.labels, table.splits, chosen, cells, data.notes)
-    try:
-        options = {**writer(sheet, path), **table.options}
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror})") from None
+    options = {**writer(sheet, path), **table.options}
     root = path.parent if form == "folder" else _default_root(path, table.labels.paths)
-    if root is None or root.resolve() != table.root.resolve():
+    # a reader looks for the images by the names in the table, which have no apostrophe on the disk
+    if root is None or root.resolve() != table.root.resolve() or "excel_safe" in options:
         options["root"] = str(table.root)
     return options
 
@@ -89,7 +94,8 @@ def convert(
     written = write(load(source, **(options or {})), out, to, encoding, overwrite=overwrite)
     path, form = target(out, to)
     words = [word for name, value in written.items() for word in ("-o", f"{name}={value}")]
-    return shlex.join(["sarb", "data", "check", f"{reader_of(form)}:{path}", *words])
+    name = "FILE" if is_stdout(path) else path
+    return shlex.join(["sarb", "data", "check", f"{reader_of(form)}:{name}", *words])
 
 
 def reader_of(form: str) -> str:
@@ -101,6 +107,10 @@ def target(path: str | Path, to: str | None) -> tuple[Path, str]:
     """Return the file to write and its format; raise DataError if they do not match."""
     path = Path(path).expanduser()
     suffix = path.suffix.lower()
+    if is_stdout(path):
+        if to not in (None, *PRINTED):
+            raise DataError(f"{path}: format {to} cannot be printed, only {' or '.join(PRINTED)}")
+        return path, to or PRINTED[0]
     if to is None:
         to = "folder" if path.is_dir() else suffix[1:]
         if to not in WRITERS:
@@ -117,8 +127,15 @@ def target(path: str | Path, to: str | None) -> tuple[Path, str]:
     return path, to
 
 
-def _check_files(data: Data, files: Sequence[Path], overwrite: bool) -> None:
+def _check_excel_safe(path: Path, form: str) -> None:
+    if is_excel_safe() and (form == "list" or path.suffix.lower() not in (".csv", ".tsv", "")):
+        raise DataError(f"{named('excel_safe')} is for wide tables in CSV and TSV; remove it to write {path}")
+
+
+def check_files(data: Data, files: Sequence[Path], overwrite: bool) -> None:
+    """Raise if one of the files is the source, or exists and must not be replaced."""
     sources = [dataset.source for dataset in data.splits.values() if dataset.source is not None]
+    files = [file for file in files if not is_stdout(file)]
     for file in files:
         if file.exists() and any(source.exists() and file.samefile(source) for source in sources):
             raise DataError(
@@ -126,9 +143,7 @@ def _check_files(data: Data, files: Sequence[Path], overwrite: bool) -> None:
             )
     existing = [file for file in files if file.exists()]
     if existing and not overwrite:
-        raise DataError(
-            f"{existing[0]}: exists already; add --overwrite (Python: overwrite=True) to replace it"
-        )
+        raise DataError(f"{existing[0]}: exists already; add {setting('overwrite')} to replace it")
     if any(file.is_dir() for file in existing):
         raise DataError(f"{existing[0]}: is a folder, not a file")
 
@@ -138,13 +153,13 @@ def _spelling(notes: Mapping[str, Any], form: str, encoding: str | None) -> tupl
     if encoding is not None:
         encoding_table(encoding)
         if form == "list":
-            raise DataError("a list holds names, not codes; remove --encoding")
-        if form == "npy" and encoding == "words":
+            raise DataError(f"a list holds names, not codes; remove {named('encoding')}")
+        if form == "npy" and encoding not in NUMERIC:
             raise DataError(
                 "an .npy file holds numbers, not words; choose signed, binary or minus_one_unknown"
             )
     source = str(notes.get("encoding", ""))
-    usable = source in ENCODINGS and not (form == "npy" and source == "words")
+    usable = ("/" in source or source in ENCODINGS) and not (form == "npy" and source not in NUMERIC)
     chosen = encoding or (source if usable else "binary")
     codes = notes.get("codes") if chosen == source else None
     labels = encoding_table(chosen)
