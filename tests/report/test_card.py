@@ -92,3 +92,13 @@ def test_a_licence_is_put_in_both_places(card):
     assert header(changed) | {"license": "unknown"} == header(card)
     with pytest.raises(ConfigError):
         with_license(card, 'x"\ny: z')
+
+
+def test_names_of_categories_and_data_are_text_in_one_line():
+    hostile = ["<img src=x onerror=alert(1)>", "[x](http://evil)", "a\n## Licence\n\nnone", "y" * 5000]
+    values = np.zeros((40, 4))
+    card = model_card(make(tuple(hostile)), SETTINGS, LabelMatrix(values, hostile), data={"name": hostile[0]})
+    for text in (card, short_card(make(tuple(hostile)))):
+        body = text.split("---\n", 2)[2]
+        assert "<img" not in body and "](http://evil" not in body
+        assert body.count("## Licence") == 1 and max(map(len, body.splitlines())) < 600

@@ -11,16 +11,29 @@ ESCAPED = "&lt;b&gt;&#34;a&#34; &amp; &#39;b&#39;&lt;/b&gt;"
 
 def comparison(**values):
     return html.render(
-        "comparison.html", **{"title": "", "summary": "", "numbers": None, "plot": None, **values}
+        "comparison.html",
+        **{
+            "title": "",
+            "summary": "",
+            "notes": [],
+            "terms": {},
+            "numbers": None,
+            "plot": None,
+            "differences": None,
+            "categories": None,
+            **values,
+        },
     )
 
 
 def test_every_value_is_escaped():
     cells = [[html.Cell(NASTY, 1.5, NASTY, link=NASTY)]]
     picture = html.Plot(NASTY, NASTY, NASTY, NASTY, NASTY)
-    text = comparison(title=NASTY, summary=NASTY, numbers=html.Table([NASTY], cells), plot=picture)
+    text = comparison(
+        title=NASTY, summary=NASTY, notes=[NASTY], numbers=html.Table([NASTY], cells), plot=picture
+    )
     assert "<b>" not in text
-    assert text.count(ESCAPED) == 12
+    assert text.count(ESCAPED) == 13
 
 
 def test_a_forgotten_value_is_an_error():

@@ -3,8 +3,7 @@ from sarb.report import write_report
 from sarb.report.reliability import reliability
 from sarb.report.sections import calibration
 from sarb.runs.folder import RunFolder
-from tests.labelling.made_scores import make
-from tests.report.conftest import fill_run
+from tests.report.conftest import fill_run, make_case
 
 PNG = b"\x89PNG"
 
@@ -20,9 +19,9 @@ def test_draws_both_or_says_why_not():
 def test_section(tmp_path):
     fill_run(tmp_path / "run")
     assert calibration(RunFolder.read(tmp_path / "run")) is None
-    scores, labels, _, _ = make(200, [0.5, 0.5], [-1.0, 0.0])
+    scores, labels = make_case(6, 200)
     found = calibrate(scores, labels, source="<the tests>")
     found.save(tmp_path / "run" / "thresholds.json")
     page = write_report(tmp_path / "run").read_text()
     assert f"{found.figures['calibration_error']['after']:.4f}" in page and "&lt;the tests&gt;" in page
-    assert "thing 1" in page and (tmp_path / "run/plots/reliability.png").read_bytes().startswith(PNG)
+    assert "US$ or CA$" in page and (tmp_path / "run/plots/reliability.png").read_bytes().startswith(PNG)

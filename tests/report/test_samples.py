@@ -1,8 +1,11 @@
 """Which pictures are shown, and what is said about them."""
 
+from dataclasses import replace
+
 import numpy as np
 from PIL import Image
 
+from sarb.labelling.calibration import Calibration
 from sarb.labels import LabelMatrix
 from sarb.report.samples import MARKS, choose, judge, read_samples, sample_grid
 from sarb.scores import Scores
@@ -11,7 +14,8 @@ from tests.report.test_plots import colours
 
 
 def test_judge_marks_every_case_once():
-    guesses = judge(np.array([0.9, 0.8, 0.5, 0.2, 0.1]), np.array([-1, 1, 0, 1, -1]), list("abcde"))
+    probabilities = np.array([0.9, 0.8, 0.5, 0.2, 0.1])
+    guesses = judge(probabilities, probabilities >= 0.5, np.array([-1, 1, 0, 1, -1]), list("abcde"))
     assert [(guess.label, guess.mark) for guess in guesses] == [
         ("a", "wrong"),
         ("b", "correct"),
@@ -23,12 +27,23 @@ def test_judge_marks_every_case_once():
 
 def test_choose_spreads_from_best_to_worst_and_skips_what_says_nothing():
     # image 0: all right; 1: half right; 2: all wrong; 3: nothing known; 4: nothing predicted, nothing present
-    logits = [[1, 1], [1, 1], [1, 1], [1, 1], [-1, -1]]
+    predicted = np.array([[1, 1], [1, 1], [1, 1], [1, 1], [0, 0]], bool)
     labels = LabelMatrix([[1, 1], [1, -1], [-1, -1], [0, 0], [-1, -1]], ["a", "b"])
-    scores = Scores(logits, ["a", "b"])
-    assert choose(scores, labels, 12) == [0, 1, 2]
-    assert choose(scores, labels, 2) == [0, 2]
-    assert choose(scores.take([3]), labels.take([3])) == []
+    assert choose(predicted, labels, 12) == [0, 1, 2]
+    assert choose(predicted, labels, 2) == [0, 2]
+    assert choose(predicted[[3]], labels.take([3])) == []
+
+
+def test_samples_show_calibrated_probabilities_and_decisions(tmp_path):
+    scores = Scores([[1.0, -1.0]], ["a", "b"])
+    labels = LabelMatrix([[1, 1]], ["a", "b"], draw_pictures(tmp_path, 1))
+    own = read_samples(scores, labels)[0].guesses
+    assert [(guess.label, guess.mark) for guess in own] == [("a", "correct"), ("b", "missed")]
+    plain = Calibration.identity(["a", "b"])
+    turned = replace(plain, method="platt", offset=np.array([-2.0, 2.0]), thresholds=np.array([0.3, 0.8]))
+    read = read_samples(scores, labels, turned)[0].guesses
+    assert [(guess.label, guess.mark) for guess in read] == [("b", "missed"), ("a", "missed")]
+    assert [guess.probability for guess in read] == [turned(scores)[0, 1], turned(scores)[0, 0]]
 
 
 def test_read_samples_leaves_out_what_cannot_be_read(tmp_path):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix
+from sarb.report.markdown import inline
 
 if TYPE_CHECKING:
     from sarb.model import Model
@@ -22,6 +23,8 @@ FIGURES = {
 }
 #: categories with fewer known positives are listed under the limits
 FEW = 5
+#: most categories in a list of names
+LISTED = 50
 UNSTATED = (
     "not stated. The weights derive from the training images and the pre-trained backbone, whose licences "
     'may apply to you; set yours with `save_pretrained(…, license="…")`.'
@@ -62,7 +65,7 @@ Multi-label image recogniser for {len(model.categories)} categories, trained wit
 
 | | |
 |---|---|
-| data | {name} |
+| data | {inline(name)} |
 | images trained on | {len(labels):,} |
 | known labels | {100 * labels.known_share:.1f} % of {labels.values.size:,} |
 | known positives per category | {int(labels.positives.min())} to {int(labels.positives.max())} |
@@ -150,8 +153,8 @@ print(sarb.predict(model, ["photo.jpg"]).top(3))
 
 
 def _names(model: Model) -> str:
-    more = f" and {len(model.categories) - 50} more" if len(model.categories) > 50 else ""
-    return ", ".join(model.categories[:50]) + more
+    more = f" and {len(model.categories) - LISTED} more" if len(model.categories) > LISTED else ""
+    return ", ".join(map(inline, model.categories[:LISTED])) + more
 
 
 def _metrics(metrics: Mapping[str, Any] | None) -> str:
@@ -192,4 +195,5 @@ def _poor(labels: LabelMatrix) -> str:
     poor = [name for name, count in zip(labels.categories, labels.positives, strict=True) if count < FEW]
     if not poor:
         return "Every category had at least five known positives."
-    return f"Fewer than five known positives: {', '.join(poor)}."
+    more = f" and {len(poor) - LISTED} more" if len(poor) > LISTED else ""
+    return f"Fewer than five known positives: {', '.join(map(inline, poor[:LISTED]))}{more}."

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarb.report.style import WIDTH, Colours, Theme, new_figure, png, say, style
+from sarb.report.terms import by_whom
 from sarb.runs.log import Log
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def completed_labels(log: Log, *, theme: Theme = "light") -> bytes:
         floor = np.zeros(len(log[names[0]]))
         stack = [("known", "known", colours.muted)] if has_curves(log, "known") and "known" in log else []
         stack += [
-            (name, "completed by " + name.removeprefix("completed_"), colours.series[index % 7])
+            (name, f"completed by {by_whom(name)}", colours.series[index % 7])
             for index, name in enumerate(names)
         ]
         for name, label, colour in stack:

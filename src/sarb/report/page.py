@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import sarb
 from sarb.batches.cache_files import cache_note
 from sarb.files import atomic_write
+from sarb.labelling.calibration import Calibration
 from sarb.report import html, samples, sections
-from sarb.report.report import DECISIONS, RULES, Report, count, number, ranked
+from sarb.report.readings import DECISIONS, decision_rows, tied
+from sarb.report.report import Report, count, interval_text, number, ranked, with_interval
 from sarb.report.stored import other_measurements, stored_report
+from sarb.report.terms import METRICS, TERMS
 from sarb.runs.folder import RunFolder
 
 #: name of a further measurement in metrics.json -> on the page
@@ -27,6 +32,7 @@ def write_report(run_dir: str | Path) -> Path:
     """
     run = RunFolder.read(run_dir)
     report = stored_report(run)
+    shown = sections.sample_cards(run, report)
     text = html.render(
         "run.html",
         version=sarb.__version__,
@@ -45,14 +51,28 @@ def write_report(run_dir: str | Path) -> Path:
         calibration=sections.calibration(run),
         labelled=run.train is not None,
         together=sections.together(run),
+        terms={name: TERMS[name] for name in METRICS},
         marks=samples.MARKS,
-        samples=sections.sample_cards(run),
+        samples=shown,
+        reading=str(_reading(report)) if report else "",
+        numbers=_numbers(report, shown or []) if report else None,
         configuration=json.dumps(run.config, indent=2, ensure_ascii=False) if run.config else "",
     )
     target = run.report_page
     with atomic_write(target) as file:
         file.write(text)
     return target
+
+
+def _reading(report: Report) -> Calibration:
+    """How the probabilities and decisions on the page are made."""
+    return report.calibration or Calibration.identity(())
+
+
+def _numbers(report: Report, shown: Sequence[sections.SampleCard]) -> dict[str, Any]:
+    """What the page shows in figures, for programs: metrics, categories and the samples' probabilities."""
+    cards = [{"file_name": card.name, "labels": [asdict(guess) for guess in card.guesses]} for card in shown]
+    return {**json.loads(report.to_json()), "shown": str(_reading(report)), "samples": cards}
 
 
 def _eyebrow(run: RunFolder) -> str:
@@ -70,7 +90,7 @@ def _summary(run: RunFolder, report: Report | None) -> str:
         return f"{begin}. It has not been evaluated yet: the folder has no metrics.json and no scores.npz."
     tested = count(report.metrics.get("images", 0), "test image", "test images")
     over = count(report.metrics.get("categories", 0), "category", "categories")
-    text = f"{begin}, it reaches an mAP of {number(report.mAP)} over {over} on {tested}."
+    text = f"{begin}, it reaches an mAP of {with_interval(report.interval)} over {over} on {tested}."
     order = ranked(report.per_category)
     if len(order) > 1:
         best = order[0]
@@ -84,15 +104,24 @@ def _cards(run: RunFolder, report: Report) -> list[html.Card]:
     """The headline numbers."""
     metrics = report.metrics
     cards = [
-        html.Card("mAP", number(metrics.get("mAP")), "plain, as in scikit-learn", main=True),
+        html.Card("mAP", number(metrics.get("mAP")), _about_map(report), main=True),
         html.Card("mAP interpolated", number(metrics.get("mAP_interpolated")), "as in the SARB paper"),
-        html.Card("OF1", number(metrics.get("OF1")), _pair(metrics, "OP", "OR")),
-        html.Card("CF1", number(metrics.get("CF1")), _pair(metrics, "CP", "CR")),
+        html.Card("OF1 at 0.5", number(metrics.get("OF1")), _pair(metrics, "OP", "OR")),
+        html.Card("CF1 at 0.5", number(metrics.get("CF1")), _pair(metrics, "CP", "CR")),
     ]
+    if own := report.calibrated:
+        cards.append(html.Card("OF1 calibrated", number(own.get("OF1")), _pair(own, "OP", "OR")))
+        cards.append(html.Card("CF1 calibrated", number(own.get("CF1")), _pair(own, "CP", "CR")))
     share = _known_share(run)
     if share is not None:
         cards.append(html.Card("Known labels", f"{share:.3g} %", f"of the training labels{_asked(run)}"))
     return cards
+
+
+def _about_map(report: Report) -> str:
+    """What the main number is, with its interval."""
+    interval = interval_text(report.interval)
+    return f"{interval}; plain, as in scikit-learn" if interval else "plain, as in scikit-learn"
 
 
 def _pair(metrics: dict[str, float], precision: str, recall: str) -> str:
@@ -110,8 +139,8 @@ class Decisions:
 
 def _decisions(run: RunFolder, report: Report) -> Decisions:
     rows = [
-        [html.Cell(rule), *(html.number_cell(report.metrics.get(name + suffix)) for name in DECISIONS)]
-        for suffix, rule in RULES.items()
+        [html.Cell(rule), *map(html.number_cell, values)]
+        for rule, values in decision_rows(report.metrics, report.calibrated)
     ]
     left_out = int(report.metrics.get("categories_without_positive", 0))
     counted = f"{int(report.metrics.get('known_entries', 0)):,} known test labels were scored"
@@ -121,6 +150,8 @@ def _decisions(run: RunFolder, report: Report) -> Decisions:
         )
     if report.caution:
         counted += f"; {report.caution}"
+    if ties := tied(report.metrics, report.calibrated):
+        counted += f"; {ties}"
     return Decisions(html.Table(["a label is predicted if", *DECISIONS], rows), counted, _others(run))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sarb.labels import UNKNOWN, LabelMatrix
-from sarb.metrics import Curve, average_precision, precision_recall
+from sarb.metrics import Curve, Interval, average_precision, precision_recall
 from sarb.report.style import Colours, Theme, new_figure, png, say, short, style
 
 if TYPE_CHECKING:
@@ -309,6 +309,26 @@ def comparison_bars(
         axes.grid(axis="y", visible=False)
         axes.spines["left"].set_visible(False)
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=min(3, max(1, len(names))))
+        return png(figure)
+
+
+def differences(intervals: Mapping[str, Interval], against: str, *, theme: Theme = "light") -> bytes:
+    """Points with 95 % intervals, one line per run, and a line at 0."""
+    with style(theme) as colours:
+        figure = new_figure(0.9 + 0.34 * max(len(intervals), 2))
+        axes = figure.subplots()
+        axes.axvline(0, color=colours.muted, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
+        for position, (value, low, high) in enumerate(intervals.values()):
+            colour = colours.series[0]
+            if not (_missing(low) or _missing(high)):
+                axes.plot(
+                    (low, high), (position, position), color=colour, linewidth=2, solid_capstyle="round"
+                )
+            axes.plot(value, position, "o", color=colour, markersize=6)
+        axes.set_yticks(range(len(intervals)), [short(name, 40) for name in intervals], color=colours.text)
+        axes.set(ylim=(len(intervals) - 0.5, -0.5), xlabel=f"mAP minus {short(against, 40)}")
+        axes.grid(axis="y", visible=False)
+        axes.spines["left"].set_visible(False)
         return png(figure)
 
 

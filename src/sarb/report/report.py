@@ -10,20 +10,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sarb.errors import DataError, unknown_name
 from sarb.files import atomic_write, csv_text
+from sarb.labelling.calibration import Calibration
 from sarb.labels import LabelMatrix
-from sarb.metrics import evaluate, per_category
+from sarb.metrics import Interval, evaluate, map_interval, per_category
+from sarb.metrics.bootstrap import RESAMPLES
 from sarb.report import plots
+from sarb.report.readings import (
+    AT_HALF,
+    DECISIONS,
+    calibrated_metrics,
+    calibrated_rows,
+    decision_rows,
+    tied,
+)
 from sarb.report.style import write_png
+from sarb.report.terms import METRICS as METRIC_TERMS
+from sarb.report.terms import explained
 from sarb.runs.folder import METRICS, PER_CATEGORY, PLOTS
 from sarb.scores import Scores
 
-#: suffix of a metric name -> when a label is predicted present
-RULES = {"": "score ≥ threshold", "_top3": "top 3 and ≥ threshold", "_top3_raw": "top 3, no threshold"}
-DECISIONS = ("OP", "OR", "OF1", "CP", "CR", "CF1")
+#: the numbers of calibrated decisions in metrics.json
+CALIBRATED = "calibrated"
 
 #: of a longer list only the best and the worst are printed
 PRINTED_CATEGORIES = 24
@@ -37,11 +48,17 @@ class Report:
     """Metrics in percent; made by :meth:`of`.
 
     Attributes:
-        metrics: name -> value, as from :func:`sarb.metrics.evaluate`.
-        per_category: one dict per category, as from :func:`sarb.metrics.per_category`.
+        metrics: name -> value, as from :func:`sarb.metrics.evaluate`: decisions at 0.5, as in the paper. Also the
+            ends of the 95 % interval of mAP, ``mAP_low`` and ``mAP_high``, by bootstrap over the images.
+        per_category: one dict per category, as from :func:`sarb.metrics.per_category`; of a calibrated model
+            also its threshold, and precision, recall and F1 there.
         name: what was evaluated, for headings.
         scores: the scores, if known; needed for the curves.
         labels: the labels, if known; needed for the curves.
+        calibrated: the same metrics for calibrated probabilities and their thresholds; empty without a
+            calibration.
+        calibration: how the model's scores are read; None where it is not known.
+        about: facts about the images, such as their split, which go into the JSON.
     """
 
     metrics: dict[str, float]
@@ -49,6 +66,9 @@ class Report:
     name: str = "report"
     scores: Scores | None = field(default=None, repr=False)
     labels: LabelMatrix | None = field(default=None, repr=False)
+    calibrated: dict[str, float] = field(default_factory=dict, repr=False)
+    calibration: Calibration | None = field(default=None, repr=False)
+    about: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -56,9 +76,14 @@ class Report:
         scores: Scores,
         labels: LabelMatrix | ArrayLike,
         name: str = "report",
-        threshold: float | ArrayLike = 0.0,
+        calibration: Calibration | None = None,
+        resamples: int = RESAMPLES,
     ) -> Report:
-        """Evaluate scores (N, C) on labels (N, C), images in the same order; ``threshold`` is a logit."""
+        """Evaluate scores (N, C) on labels (N, C), images in the same order.
+
+        Decisions are measured at 0.5 of the network's own probabilities, and with a ``calibration`` also at
+        its thresholds of its probabilities. ``resamples`` are those of the interval of mAP; 0 leaves it out.
+        """
         if not isinstance(labels, LabelMatrix):
             labels = LabelMatrix(labels, scores.categories, scores.paths)
         if labels.categories != scores.categories:
@@ -67,8 +92,16 @@ class Report:
                 f"only on one side: {', '.join(odd[:5])}" if odd else "the same names in a different order"
             )
             raise DataError(f"the model and the labels do not have the same categories ({detail})")
-        rows = per_category(scores.logits, labels, threshold=threshold)
-        return cls(evaluate(scores.logits, labels, threshold), rows, name, scores, labels)
+        rows = per_category(scores.logits, labels)
+        metrics = evaluate(scores.logits, labels)
+        if resamples:
+            _, metrics["mAP_low"], metrics["mAP_high"] = map_interval(scores.logits, labels, resamples)
+        if calibration is None or not calibration.fitted:
+            return cls(metrics, rows, name, scores, labels, {}, calibration)
+        more = calibrated_rows(scores, labels, calibration)
+        rows = [{**row, **own} for row, own in zip(rows, more, strict=True)]
+        calibrated = calibrated_metrics(scores, labels, calibration)
+        return cls(metrics, rows, name, scores, labels, calibrated, calibration)
 
     @property
     def caution(self) -> str:
@@ -81,6 +114,19 @@ class Report:
     def mAP(self) -> float:  # noqa: N802
         """Mean average precision in percent (plain, as in scikit-learn)."""
         return self.metrics["mAP"]
+
+    @property
+    def ranking(self) -> NDArray[Any] | None:
+        """(N, C) the numbers that rank labels: calibrated probabilities, or logits; None without scores."""
+        if self.scores is None:
+            return None
+        return self.calibration(self.scores) if self.calibration and self.calibrated else self.scores.logits
+
+    @property
+    def interval(self) -> Interval:
+        """Return mAP with its 95 % interval; its ends are nan where there is none."""
+        ends = (self.metrics.get(name, math.nan) for name in ("mAP_low", "mAP_high"))
+        return Interval(self.metrics.get("mAP", math.nan), *ends)
 
     def __getitem__(self, name: str) -> float:
         if name not in self.metrics:
@@ -95,8 +141,11 @@ class Report:
         return render(self)
 
     def to_json(self) -> str:
-        """Return all numbers as JSON; undefined ones are ``null``."""
-        content = {"name": self.name, **self.metrics, "per_category": self.per_category}
+        """Return all numbers as JSON; undefined ones are ``null``. ``reading`` says how scores became decisions."""
+        content: dict[str, Any] = {"name": self.name, **self.about, **self.metrics, "reading": AT_HALF}
+        if self.calibrated:
+            content[CALIBRATED] = {**self.calibrated, "reading": str(self.calibration)}
+        content["per_category"] = self.per_category
         return json.dumps(_without_nan(content), indent=2, ensure_ascii=False) + "\n"
 
     def to_csv(self, path: str | Path) -> None:
@@ -115,8 +164,8 @@ class Report:
             file.write(self.to_json())
         self.to_csv(folder / PER_CATEGORY)
         self.plot(folder / PLOTS / "per_category_ap.png")
-        if self.scores is not None and self.labels is not None:
-            picture = plots.precision_recall_curves(self.scores.logits, self.labels, self.labels.categories)
+        if self.ranking is not None and self.labels is not None:
+            picture = plots.precision_recall_curves(self.ranking, self.labels, self.labels.categories)
             write_png(folder / PLOTS / "precision_recall.png", picture)
         return folder
 
@@ -124,6 +173,19 @@ class Report:
 def number(value: float | None, digits: int = 1) -> str:
     """Format a metric: ``'71.2'``, or ``'n/a'`` for nan and None."""
     return "n/a" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+
+
+def interval_text(interval: Interval) -> str:
+    """``'95 % interval 69.0 to 73.4'``; empty if there is none."""
+    if math.isnan(interval.low):
+        return ""
+    return f"95 % interval {number(interval.low)} to {number(interval.high)}"
+
+
+def with_interval(interval: Interval) -> str:
+    """``'71.2 (95 % interval 69.0 to 73.4)'``, or the number alone."""
+    text = interval_text(interval)
+    return f"{number(interval.value)} ({text})" if text else number(interval.value)
 
 
 def count(number_of: float, one: str, many: str) -> str:
@@ -146,9 +208,11 @@ def render(report: Report) -> str:
     buffer = io.StringIO()
     console = Console(file=buffer, width=84, color_system=None, highlight=False, emoji=False, markup=False)
     metrics = report.metrics
-    console.print(Text(report.name, style="bold"))
+    console.print(Text(report.name, style="bold"), soft_wrap=True)
     console.print(
-        f"mAP {number(metrics.get('mAP'))}   interpolated {number(metrics.get('mAP_interpolated'))}   "
+        f"mAP {with_interval(report.interval)}   interpolated {number(metrics.get('mAP_interpolated'))}"
+    )
+    console.print(
         f"{int(metrics.get('images', 0)):,} images, {int(metrics.get('categories', 0))} categories, "
         f"{int(metrics.get('known_entries', 0)):,} known labels"
     )
@@ -157,9 +221,14 @@ def render(report: Report) -> str:
     table = Table("decision", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in DECISIONS:
         table.add_column(name, justify="right")
-    for suffix, rule in RULES.items():
-        table.add_row(rule, *(number(metrics.get(name + suffix)) for name in DECISIONS))
+    for rule, values in decision_rows(metrics, report.calibrated):
+        table.add_row(rule, *map(number, values))
     console.print(table)
+    console.print(explained(*METRIC_TERMS))
+    if report.calibration is not None:
+        console.print(str(report.calibration))
+    if ties := tied(metrics, report.calibrated):
+        console.print(ties)
     if report.per_category:
         console.print()
         console.print(_category_table(report.per_category))
@@ -169,14 +238,26 @@ def render(report: Report) -> str:
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
+#: column of the printed categories -> its key, and its key for a calibrated model
+COLUMNS = {
+    "AP": ("AP", "AP"),
+    "threshold": ("", "threshold"),
+    "precision": ("precision", "precision_calibrated"),
+    "recall": ("recall", "recall_calibrated"),
+    "F1": ("F1", "F1_calibrated"),
+}
+
+
 def _category_table(rows: list[dict[str, Any]]) -> Any:
-    """The categories by AP; of a long list only the best and the worst."""
+    """The categories by AP, with the decisions that the model makes; of a long list the best and the worst."""
     from rich.table import Table
     from rich.text import Text
 
     best_first = ranked(rows)
+    calibrated = "threshold" in rows[0]
+    keys = {name: key for name, pair in COLUMNS.items() if (key := pair[calibrated])}
     table = Table("category", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("AP", "precision", "recall", "F1", "positives"):
+    for name in (*keys, "positives"):
         table.add_column(name, justify="right")
     shown: list[Mapping[str, Any] | None] = list(best_first)
     if len(best_first) > PRINTED_CATEGORIES:
@@ -185,7 +266,7 @@ def _category_table(rows: list[dict[str, Any]]) -> Any:
         if row is None:
             table.add_row(f"… {len(best_first) - 16} more …")
             continue
-        cells = [number(row[key]) for key in ("AP", "precision", "recall", "F1")]
+        cells = [number(row[key], 3 if key == "threshold" else 1) for key in keys.values()]
         table.add_row(Text(row["category"]), *cells, f"{row['positives']:,}")
     return table
 

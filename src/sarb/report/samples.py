@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sarb.data.images import decode
 from sarb.errors import SarbError
+from sarb.labelling.calibration import Calibration
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
 from sarb.report.style import Colours, Theme, new_figure, png, say, short, style
 from sarb.scores import Scores
@@ -50,14 +51,16 @@ class Sample:
 
 
 def judge(
-    probabilities: NDArray[np.float64], labels: NDArray[np.int8], categories: Sequence[str]
+    probabilities: NDArray[np.float64],
+    predicted: NDArray[np.bool_],
+    labels: NDArray[np.int8],
+    categories: Sequence[str],
 ) -> list[Guess]:
-    """Mark the labels of one image that were predicted (probability ≥ 0.5) or missed; arrays are (C,)."""
+    """Mark the labels of one image that were predicted or missed; arrays are (C,)."""
     guesses = []
     for index in np.argsort(-probabilities, kind="stable"):
-        predicted = probabilities[index] >= 0.5
         truth = labels[index]
-        if predicted:
+        if predicted[index]:
             mark = {PRESENT: "correct", ABSENT: "wrong", UNKNOWN: "unknown"}[int(truth)]
         elif truth == PRESENT:
             mark = "missed"
@@ -67,9 +70,8 @@ def judge(
     return guesses
 
 
-def choose(scores: Scores, labels: LabelMatrix, count: int = 12) -> list[int]:
+def choose(predicted: NDArray[np.bool_], labels: LabelMatrix, count: int = 12) -> list[int]:
     """Images spread evenly from best to worst F1 on their known labels: no cherry-picking."""
-    predicted = scores.logits >= 0
     present = labels.values == PRESENT
     hits = np.count_nonzero(predicted & present, axis=1)
     total = np.count_nonzero(predicted & labels.known, axis=1) + np.count_nonzero(present, axis=1)
@@ -81,19 +83,30 @@ def choose(scores: Scores, labels: LabelMatrix, count: int = 12) -> list[int]:
 
 
 def read_samples(
-    scores: Scores, labels: LabelMatrix, count: int = 12, side: int = 320, lines: int = 6
+    scores: Scores,
+    labels: LabelMatrix,
+    calibration: Calibration | None = None,
+    *,
+    count: int = 12,
+    side: int = 320,
+    lines: int = 6,
 ) -> list[Sample]:
-    """Decode the chosen images to thumbnails; missing and unreadable ones are left out."""
+    """Decode the chosen images to thumbnails; missing and unreadable ones are left out.
+
+    Probabilities and decisions are those of ``calibration``; without one, a label is predicted from 0.5 on.
+    """
     samples = []
-    probabilities = scores.probabilities
-    for row in choose(scores, labels, count):
+    calibration = calibration or Calibration.identity(scores.categories)
+    probabilities = calibration(scores)
+    predicted = calibration.present(scores)
+    for row in choose(predicted, labels, count):
         path = Path(labels.paths[row])
         try:
             picture = decode(path)
         except (SarbError, OSError):
             continue
         picture.thumbnail((side, side))
-        guesses = judge(probabilities[row], labels.values[row], scores.categories)
+        guesses = judge(probabilities[row], predicted[row], labels.values[row], scores.categories)
         samples.append(Sample(picture, path.name, tuple(guesses[:lines]), max(0, len(guesses) - lines)))
     return samples
 

@@ -16,13 +16,30 @@ from sarb.report.reliability import reliability
 from sarb.report.report import Report, number, ranked
 from sarb.report.rungs import rungs
 from sarb.report.style import Theme, write_png
+from sarb.report.terms import TERMS, by_whom
 from sarb.runs.folder import RunFolder
+from sarb.runs.log import Log
 
 #: name in the figures of a calibration -> name on the page
 PROBABILITIES = {
     "before": "uncalibrated",
     "after": "calibrated",
     "base_rate": "base rate only",
+}
+#: key of a category's row -> heading
+COLUMNS = {
+    "AP": "AP",
+    "AP_interpolated": "AP interpolated",
+    "precision": "precision at 0.5",
+    "recall": "recall at 0.5",
+    "F1": "F1 at 0.5",
+    "threshold": "calibrated threshold",
+    "precision_calibrated": "precision there",
+    "recall_calibrated": "recall there",
+    "F1_calibrated": "F1 there",
+    "positives": "positives",
+    "negatives": "negatives",
+    "unknown": "unknown",
 }
 #: columns of the ladder
 RUNG_COLUMNS = (
@@ -88,7 +105,7 @@ def learned(run: RunFolder) -> list[html.Plot] | None:
             "completed",
             ("completed_",),
             lambda theme: curves.completed_labels(log, theme=theme),
-            "Labels used in a loss: known labels, and unknown labels that a blend completed.",
+            f"Labels used in a loss: known labels, and unknown labels that were completed.{_blends(log)}",
         ),
     ]
     return [
@@ -96,6 +113,12 @@ def learned(run: RunFolder) -> list[html.Plot] | None:
         for name, columns, draw, caption in parts
         if curves.has_curves(log, *columns)
     ]
+
+
+def _blends(log: Log) -> str:
+    """What the blends are that the log counts."""
+    names = [by_whom(name) for name in log if name.startswith("completed_")]
+    return "".join(f" {name}: {TERMS[name]}." for name in names if name in TERMS)
 
 
 def ladder(run: RunFolder) -> Fitted | None:
@@ -144,12 +167,12 @@ def categories(run: RunFolder, report: Report | None) -> html.PlottedTable | Non
         return None
     rows = report.per_category
     best_first = [*ranked(rows), *(row for row in rows if number(row["AP"]) == "n/a")]
-    columns = [name for name in rows[0] if name != "category"]
+    columns = [name for name in COLUMNS if name in rows[0]]
     cells = [
         [html.Cell(row["category"]), *(_category_cell(name, row.get(name)) for name in columns)]
         for row in best_first
     ]
-    names = [name.replace("AP_interpolated", "AP interpolated") for name in columns]
+    names = [COLUMNS[name] for name in columns]
     caption = "Average precision per category, best first, with the number of known positive test images."
     picture = _plot(
         run, "per_category_ap", lambda theme: plots.per_category_ap(rows, theme=theme), caption, caption
@@ -164,22 +187,25 @@ def _category_cell(name: str, value: Any) -> html.Cell:
         return html.meter_cell(float(value))
     if name in ("positives", "negatives", "unknown"):
         return html.Cell(f"{int(value):,}", value)
+    if name == "threshold":
+        return html.Cell(f"{value:.3f}", value)
     return html.number_cell(value)
 
 
 def precision_recall(run: RunFolder, report: Report | None) -> html.Plot | None:
     """Precision-recall curves."""
-    if report is None or report.scores is None or report.labels is None:
+    if report is None or report.ranking is None or report.labels is None:
         return None
-    scores = report.scores
+    ranking = report.ranking
     labels = report.labels
+    kind = "calibrated" if report.calibrated else "uncalibrated"
     return _plot(
         run,
         "precision_recall",
-        lambda theme: plots.precision_recall_curves(scores.logits, labels, labels.categories, theme=theme),
+        lambda theme: plots.precision_recall_curves(ranking, labels, labels.categories, theme=theme),
         "Precision against recall",
-        "All labels pooled, the mean over categories, and the best (solid) and worst (dashed) categories. "
-        "Thin grey lines connect points of equal F1.",
+        "All labels pooled, the mean over categories, and the best (solid) and worst (dashed) categories, by "
+        f"{kind} probability. Thin grey lines connect points of equal F1.",
     )
 
 
@@ -256,11 +282,11 @@ def together(run: RunFolder) -> html.Plot | None:
     )
 
 
-def sample_cards(run: RunFolder) -> list[SampleCard] | None:
+def sample_cards(run: RunFolder, report: Report | None) -> list[SampleCard] | None:
     """Test images with correct and wrong predictions; empty if none of them can be read any more."""
-    if run.scores is None or run.test is None:
+    if report is None or report.scores is None or report.labels is None:
         return None
-    shown = samples.read_samples(run.scores, run.test)
+    shown = samples.read_samples(report.scores, report.labels, report.calibration)
     if shown:
         write_png(run.plot("samples"), samples.sample_grid(shown))
     return [

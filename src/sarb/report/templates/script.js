@@ -22,3 +22,12 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
     });
   });
 });
+// A part that scrolls must be reachable with the Tab key.
+function reachScrolling() {
+  document.querySelectorAll(".scroll").forEach(function (part) {
+    var scrolls = part.scrollWidth > part.clientWidth || part.scrollHeight > part.clientHeight;
+    if (scrolls) { part.tabIndex = 0; } else { part.removeAttribute("tabindex"); }
+  });
+}
+addEventListener("load", reachScrolling);
+addEventListener("resize", reachScrolling);
