@@ -61,6 +61,31 @@ def asked(page):
     )
 
 
+FULL = """before => {
+  const tiles = [...document.querySelectorAll("#tiles button")];
+  const ready = tiles.length > 0 && tiles.every((tile) => tile.dataset.state === "ready");
+  const changed = tiles.length > 0 && tiles[0].dataset.question !== before;
+  const seen = document.getElementById("tiles").dataset.seen;
+  return (ready && changed && seen && !document.getElementById("tiles-card").hidden)
+    || !document.getElementById("wall-done").hidden;
+}"""
+
+
+def on_the_wall(page, before=None):
+    """Wait for a page of the wall that takes answers, not the one with ``before``; return its question ids."""
+    until(page, FULL, before)
+    if not page.locator("#tiles-card").is_visible():
+        return []
+    return page.locator("#tiles button").evaluate_all("tiles => tiles.map((tile) => tile.dataset.question)")
+
+
+def answer_page(page):
+    """Press Enter and wait for the next page; return its question ids."""
+    before = page.locator("#tiles button").first.get_attribute("data-question")
+    page.keyboard.press("Enter")
+    return on_the_wall(page, before)
+
+
 def press(page, key):
     """Press a key and wait until the next question, or the end, is shown and everything is saved."""
     before = page.evaluate("document.getElementById('picture').dataset.question")

@@ -2,13 +2,19 @@
 
 import csv
 import shutil
+import threading
 
 import pytest
+
+from tests.serve.browser import CHROMIUM, FLAGS, PATIENCE
 
 pytest.importorskip("fastapi", reason="needs the extra [serve]: pip install 'sarb[serve]'")
 
 IMAGES = 20
+COPIES = 3
 HOME = "http://127.0.0.1:8000"
+#: what a browser says about a cable that the test has pulled, and about a photo that it has deleted
+QUIET = ("ERR_FAILED", "a status of 422")
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +70,21 @@ def gaps(squares, tmp_path):
 
 
 @pytest.fixture
+def crowd(gaps):
+    """The table of ``gaps`` with three copies of each photo: 36 unknown labels per category, two pages."""
+    with (gaps / "labels.csv").open(newline="", encoding="utf-8") as file:
+        head, *rows = list(csv.reader(file))
+    with (gaps / "crowd.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(head)
+        for copy in range(COPIES):
+            for name, *codes in rows:
+                shutil.copy(gaps / name, gaps / f"{copy}-{name}")
+                writer.writerow([f"{copy}-{name}", *codes])
+    return gaps / "crowd.csv"
+
+
+@pytest.fixture
 def open_review(recogniser, gaps):
     """Open the desk of ``gaps``, again and again; what is still open is closed at the end."""
     from sarb.serve.start import open_desk
@@ -73,7 +94,7 @@ def open_review(recogniser, gaps):
     def opening(**options):
         given = {
             "labels": str(gaps / "labels.csv"),
-            "options": {"encoding": "binary"},
+            "options": {"encoding": "binary", "test": 0},  # all of them are training photos
             "out": None,
             **options,
         }
@@ -108,3 +129,60 @@ def client(run, recogniser, desk):
 
     with TestClient(create_app(run, recogniser, desk), base_url=HOME) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def address(run, recogniser, desk):
+    """A server of the run with a review, in a thread."""
+    import uvicorn
+
+    from sarb.serve.app import create_app
+    from sarb.serve.listening import listen
+
+    with listen("127.0.0.1", 0) as listening:
+        server = uvicorn.Server(
+            uvicorn.Config(create_app(run, recogniser, desk), log_config=None, log_level="error")
+        )
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def tab(browser, address):
+    """Open tabs of separate people; at the end nothing may have been complained about or asked of anybody
+    else.
+    """
+    from playwright.sync_api import expect
+
+    contexts, complaints, requests = [], [], []
+
+    def opening(part="", **options):
+        context = browser.new_context(base_url=address, **options)
+        context.set_default_timeout(1000 * PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(f"/#{part}")
+        expect(page.locator("nav a[aria-current]")).to_have_count(1)  # its scripts have started
+        return page
+
+    yield opening
+    for context in contexts:
+        context.close()
+    assert [text for text in complaints if not any(word in text for word in QUIET)] == []
+    assert requests and [url for url in requests if not url.startswith((f"{address}/", "data:"))] == []

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from PIL import Image
 
 import sarb
+from sarb.data.images import decode
 from sarb.serve.app import create_app
 from tests.serve.conftest import HOME
 
@@ -59,6 +60,25 @@ def test_a_run_with_a_calibration(run, recogniser, tmp_path):
     expected = dict(zip(turned, 1 / (1 + np.exp(-offset)) >= least, strict=True))
     assert {entry["label"]: entry["present"] for entry in found["labels"]} == expected
     assert len(set(expected.values())) == 2
+
+
+def test_a_large_jpeg_is_read_as_predict_reads_it(run, recogniser, tmp_path, monkeypatch):
+    """Both decode it at a fraction of its size, which changes the pixels a little."""
+    file = tmp_path / "large.jpg"
+    file.write_bytes(photo((512, 512)))
+    looked_at = []
+    look = recogniser.look
+    monkeypatch.setattr(recogniser, "look", lambda picture: looked_at.append(picture) or look(picture))
+    with TestClient(create_app(run, recogniser), base_url=HOME) as client:
+        (found,) = client.post("/api/predict", files={"photos": ("large.jpg", file.read_bytes())}).json()
+    expected = decode(file, recogniser.model.transform.least)
+    assert expected.size == (128, 128) and looked_at[0].tobytes() == expected.tobytes()
+    assert (found["width"], found["height"]) == (512, 512)
+    scores = recogniser.model.predict([file])
+    chances = dict(zip(scores.categories, scores.probabilities[0], strict=True))
+    assert {entry["label"]: entry["probability"] for entry in found["labels"]} == pytest.approx(
+        chances, abs=1e-6
+    )
 
 
 def test_a_broken_photo_among_good_ones(plain):
@@ -220,3 +240,39 @@ def test_a_form_of_another_site_cannot_answer(client, desk):
     text = json.dumps({"who": "ann", "answer": "yes", "question": question.id})
     reply = client.post("/api/review/answer", content=text, headers={"content-type": "text/plain"})
     assert reply.status_code == 422 and desk.progress()["yes"] == 0
+
+
+@pytest.mark.parametrize(("orientation", "size"), [(1, (2400, 1600)), (6, (1600, 2400))])
+def test_a_large_photo_is_made_small_on_the_way_but_has_its_own_size(plain, recogniser, orientation, size):
+    exif = Image.Exif()
+    exif[274] = orientation
+    buffer = io.BytesIO()
+    Image.new("RGB", (2400, 1600), (200, 30, 30)).save(buffer, "JPEG", exif=exif)
+    (found,) = plain.post("/api/predict", files={"photos": ("a.jpg", buffer.getvalue())}).json()
+    assert (found["width"], found["height"]) == size
+    preview = Image.open(io.BytesIO(base64.b64decode(found["preview"])))
+    assert max(preview.size) == 1024 and (preview.width > preview.height) == (size[0] > size[1])
+
+
+def test_a_small_file_of_many_pixels_is_refused(plain):
+    buffer = io.BytesIO()
+    Image.new("1", (13000, 13000)).save(buffer, "PNG")
+    (found,) = plain.post("/api/predict", files={"photos": ("bomb.png", buffer.getvalue())}).json()
+    assert found["error"].startswith("bomb.png: too large, 13000 × 13000 pixels would take 3380 MB of memory")
+
+
+def test_busy(plain, recogniser, monkeypatch):
+    from sarb.serve.turns import Decoders
+
+    monkeypatch.setattr(recogniser, "decoders", Decoders(waiting=-2))
+    reply = plain.post("/api/predict", files={"photos": ("a.jpg", photo())})
+    assert reply.status_code == 503 and int(reply.headers["Retry-After"]) > 0
+    assert "try again" in reply.json()["detail"]
+
+
+def test_a_form_in_another_encoding_is_refused(plain):
+    body = b'--x\r\nContent-Disposition: form-data; name="photos"; filename="\\ud800"\r\n\r\n1\r\n--x--\r\n'
+    for charset in ("unicode_escape", "idna", "undefined"):
+        kind = f"multipart/form-data; boundary=x; charset={charset}"
+        reply = plain.post("/api/predict", content=body, headers={"Content-Type": kind})
+        assert reply.status_code == 415

@@ -26,9 +26,9 @@ def test_a_review_by_the_api(client, desk):
     (row,) = [line for line in text.text.splitlines() if line.startswith(first["file_name"])]
     assert row.split(",")[first["category"] + 1] == "0.0"
     reply = client.post("/api/review/undo", json={"who": "bob"}).json()
-    assert reply["undone"] is None
+    assert reply["undone"] == []
     reply = client.post("/api/review/undo", json={"who": "ann"}).json()
-    assert reply["undone"] == reply["next"][0] == first
+    assert reply["undone"] == [first] and reply["next"][0] == first
     assert client.get("/api/review").json()[0]["open"] == 12
     client.post("/api/review/answer", json={"who": "ann", "question": first["id"], "answer": "skip"})
     assert client.post("/api/review/reopen", json={"who": "ann"}).json()["progress"]["open"] == 60
@@ -122,3 +122,13 @@ def test_closing_writes_the_table(run, recogniser, desk):
             )
     blanks = sum(line.split(",").count("") for line in desk.out.read_text(encoding="utf-8").splitlines())
     assert blanks == 55
+
+
+def test_an_answer_hands_out_as_many_as_were_asked_for(client):
+    (first,) = client.post("/api/review/next", json={"who": "ann", "count": 1}).json()["next"]
+    given = {"who": "ann", "question": first["id"], "answer": "yes"}
+    assert len(client.post("/api/review/answer", json=given).json()["next"]) == 1
+    assert len(client.post("/api/review/undo", json={"who": "ann"}).json()["next"]) == 1
+    assert len(client.post("/api/review/answer", json={**given, "count": 3}).json()["next"]) == 3
+    assert len(client.post("/api/review/next", json={"who": "ann"}).json()["next"]) == 4
+    assert client.post("/api/review/next", json={"who": "ann", "count": 0}).status_code == 422

@@ -4,7 +4,6 @@ Set SARB_SCREENSHOTS to a folder to keep pictures of it, and SARB_CHROMIUM to us
 """
 
 import re
-import threading
 
 import pytest
 
@@ -13,13 +12,13 @@ pytest.importorskip("uvicorn", reason="needs the extra [serve]: pip install 'sar
 
 from tests.serve.browser import (  # noqa: E402
     CHROMIUM,
-    FLAGS,
     MISSING,
     PATIENCE,
     asked,
     codes,
     drawn,
     keep,
+    on_the_wall,
     pixels,
     press,
     until,
@@ -28,58 +27,6 @@ from tests.serve.browser import (  # noqa: E402
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
 api.expect.set_options(timeout=1000 * PATIENCE)
 KNOWN = 40  # of the 100 labels of the table
-QUIET = ("ERR_FAILED",)  # what a browser says about a cable that the test has pulled
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with api.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def address(run, recogniser, desk):
-    """A server of the run with a review, in a thread."""
-    import uvicorn
-
-    from sarb.serve.app import create_app
-    from sarb.serve.start import listen
-
-    with listen("127.0.0.1", 0) as listening:
-        server = uvicorn.Server(uvicorn.Config(create_app(run, recogniser, desk), log_level="error"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        server.should_exit = True
-        thread.join()
-
-
-@pytest.fixture
-def tab(browser, address):
-    """Open tabs of separate people; at the end nothing may have been complained about or asked of anybody
-    else.
-    """
-    contexts, complaints, requests = [], [], []
-
-    def opening(part="", **options):
-        context = browser.new_context(base_url=address, **options)
-        context.set_default_timeout(1000 * PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(f"/#{part}")
-        api.expect(page.locator("nav a[aria-current]")).to_have_count(1)  # its scripts have started
-        return page
-
-    yield opening
-    for context in contexts:
-        context.close()
-    assert [text for text in complaints if not any(word in text for word in QUIET)] == []
-    assert requests and [url for url in requests if not url.startswith((f"{address}/", "data:"))] == []
 
 
 def test_upload_and_hover(tab, gaps, tmp_path):
@@ -146,16 +93,45 @@ def test_review_by_keyboard_undo_and_reload(tab, desk):
     assert asked(page) == list(given)[3]
 
 
-def test_heat_map_and_category(tab, desk):
+def test_the_plain_photo_first_the_opinion_on_a_key(tab, desk):
     page = tab("review")
     asked(page)
-    heated = pixels(page, "#picture")
-    page.keyboard.press("h")
-    until(page, "document.getElementById('picture').dataset.heat === ''")
-    assert pixels(page, "#picture") != heated
+    api.expect(page.locator("#opinion")).to_be_hidden()
+    api.expect(page.locator("#saved")).to_have_text(re.compile("^Answers go to "))  # nothing is saved yet
+    plain = pixels(page, "#picture")
     page.keyboard.press("h")
     until(page, "document.getElementById('picture').dataset.heat === 'shown'")
-    assert pixels(page, "#picture") == heated
+    assert pixels(page, "#picture") != plain
+    api.expect(page.locator("#chance")).to_have_text(re.compile(r"^The model says [\d.< ]+ %$"))
+    api.expect(page.locator("#reason")).not_to_be_empty()
+    page.click("#tell")  # the button does the same
+    until(page, "document.getElementById('picture').dataset.heat === ''")
+    assert pixels(page, "#picture") == plain
+    api.expect(page.locator("#opinion")).to_be_hidden()
+    press(page, "y")
+    api.expect(page.locator("#told")).to_contain_text("you said yes, the model says")
+    api.expect(page.locator("#opinion")).to_be_hidden()  # of the next question
+    asked(page)
+    press(page, "n")
+    assert [line["assisted"] for line in desk._journal.read()] == [True, False]
+
+
+def test_with_assistance_the_opinion_is_there_at_once(tab, desk):
+    desk.assist = True
+    page = tab("review")
+    asked(page)
+    until(page, "document.getElementById('picture').dataset.heat === 'shown'")
+    api.expect(page.locator("#opinion")).to_be_visible()
+    page.keyboard.press("h")
+    until(page, "document.getElementById('picture').dataset.heat === ''")
+    press(page, "y")
+    until(page, "document.getElementById('picture').dataset.heat === 'shown'")
+    assert [line["assisted"] for line in desk._journal.read()] == [True]
+
+
+def test_one_category(tab, desk):
+    page = tab("review")
+    asked(page)
     page.select_option("#category", "green")
     api.expect(page.locator("#counts")).to_have_text("0 answered, 0 skipped, 12 open")
     api.expect(page.locator("#question b")).to_have_text("green")
@@ -262,7 +238,8 @@ def test_a_reply_that_was_lost_is_not_done_twice(tab, desk, key, path):
     ready.append(True)
     page.keyboard.press(key)
     api.expect(page.locator("#counts")).to_contain_text("2 answered" if key == "u" else "4 answered")
-    api.expect(page.locator("#saved")).to_contain_text("Saved.")
+    said = "Answers go to" if key == "u" else "Saved."  # the second undo took nothing back
+    api.expect(page.locator("#saved")).to_contain_text(said)
     assert lost == [200] and desk.progress()["yes"] == (2 if key == "u" else 4)
     lines = desk._journal.path.read_text(encoding="utf-8").splitlines()
     assert len(lines) == 4
@@ -296,7 +273,19 @@ def test_a_phone(tab, desk, gaps, scheme):
     page.locator(".labels button").first.tap()
     until(page, "document.querySelector('article canvas').dataset.heat === 'shown'")
     keep(page, f"phone-try-{scheme}")
-    for part in ("try", "review", "report"):
+    page.goto("/#wall")
+    on_the_wall(page)
+    keep(page, f"phone-wall-{scheme}")
+    tile = page.locator("#tiles button").first
+    assert min(tile.bounding_box()[side] for side in ("width", "height")) >= 44
+    tile.tap()
+    api.expect(tile).to_have_attribute("data-answer", "no")
+    save = page.locator("#answer-page").bounding_box()
+    assert save["height"] >= 44 and save["y"] + save["height"] <= 740  # in view, wherever one has scrolled
+    page.locator("#answer-page").tap()
+    api.expect(page.locator("#wall-saved")).to_contain_text("Saved.")
+    assert desk.progress()["no"] == 1
+    for part in ("try", "review", "wall", "report"):
         page.goto(f"/#{part}")
         api.expect(page.locator(f"#{part}")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), part
@@ -313,5 +302,5 @@ def test_focus_can_be_seen(tab):
     seen = [
         (name, style) for tag, name, style in seen if tag != "BODY"
     ]  # behind the last and before the first
-    assert {"yes", "no", "skip", "category", "heat"} <= {name for name, _ in seen} and len(seen) >= 10
+    assert {"yes", "no", "skip", "category", "tell"} <= {name for name, _ in seen} and len(seen) >= 10
     assert {style for _, style in seen} == {"solid"}

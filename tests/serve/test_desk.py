@@ -1,5 +1,6 @@
 """The review desk: durable, shared, undoable, resumable."""
 
+import asyncio
 import json
 import threading
 from collections import Counter
@@ -12,6 +13,7 @@ from sarb.data.images import decode
 from sarb.errors import SarbError
 from sarb.serve import leases
 from sarb.serve.answers import ANSWERS
+from sarb.serve.journal import journal_of, read_journal
 from sarb.serve.pictures import Pictures
 from sarb.serve.questions import StaleError
 
@@ -92,7 +94,7 @@ def test_two_people_get_different_questions(open_review):
 def test_the_questions_of_somebody_silent_come_back(open_review, monkeypatch):
     desk = open_review()
     now = [0.0]
-    desk._leases = leases.Leases(lambda: now[0])
+    desk._handout.leases = leases.Leases(lambda: now[0])
     ann = desk.next("ann", count=4)
     now[0] = leases.LEASE - 1
     assert not {q.id for q in desk.next("bob", count=60)} & {q.id for q in ann}
@@ -109,10 +111,10 @@ def test_the_last_answer_counts_and_the_journal_has_both(open_review):
     lines = [json.loads(line) for line in desk._journal.path.read_text(encoding="utf-8").splitlines()]
     assert [(line["who"], line["answer"]) for line in lines] == [("ann", "yes"), ("bob", "no")]
     assert desk.progress()["no"] == 1 and desk.progress()["yes"] == 0
-    assert desk.undo("ann") is None  # it is Bob's now
-    assert desk.undo("bob") is not None
+    assert desk.undo("ann") == []  # it is Bob's now
+    assert desk.undo("bob") != []
     assert stored(desk)[question.file_name, question.label] == 1  # what Ann said
-    assert desk.undo("ann").id == question.id
+    assert desk.undo("ann") == [question]
 
 
 def test_the_same_answer_twice_is_one(open_review):
@@ -121,7 +123,7 @@ def test_the_same_answer_twice_is_one(open_review):
     for _ in range(3):
         desk.answer("ann", question.id, "yes")
     assert len(desk._journal.path.read_text(encoding="utf-8").splitlines()) == 1
-    assert desk.undo("ann") is not None and desk.undo("ann") is None
+    assert desk.undo("ann") != [] and desk.undo("ann") == []
 
 
 def test_undo_is_ones_own_in_reverse_order(open_review):
@@ -132,12 +134,12 @@ def test_undo_is_ones_own_in_reverse_order(open_review):
         desk.answer(who, question.id, "yes")
         given.append(question)
     assert desk.progress("ann")["undo"] == given[2].id
-    assert desk.undo("ann", given[2].id) == given[2]
-    assert desk.undo("ann", given[2].id) is None  # sent twice
+    assert desk.undo("ann", given[2].id) == [given[2]]
+    assert desk.undo("ann", given[2].id) == []  # sent twice
     assert desk.next("ann", count=2)[0] == given[2]  # asked again, at once
-    assert desk.undo("ann") == given[0]
-    assert desk.undo("ann") is None
-    assert desk.undo("bob") == given[1]
+    assert desk.undo("ann") == [given[0]]
+    assert desk.undo("ann") == []
+    assert desk.undo("bob") == [given[1]]
     assert desk.progress("bob")["open"] == 60 and desk.progress("bob")["undo"] is None
 
 
@@ -149,8 +151,8 @@ def test_skipped_ones_wait_until_they_are_wanted(open_review):
     assert desk.next("ann") == [] and desk.progress()["skip"] == 60
     assert desk.reopen("ann", "red") == 12
     assert desk.reopen("ann") == 48
-    assert desk.progress()["open"] == 60 and desk.undo("ann") is None
-    assert len(desk.next("ann")) == 4
+    assert desk.progress()["open"] == 60 and desk.undo("ann") == []
+    assert len(desk.next("ann")) == 1 and len(desk.next("ann", count=4)) == 4
 
 
 def test_it_goes_on_where_it_was_left(open_review, gaps):
@@ -166,7 +168,7 @@ def test_it_goes_on_where_it_was_left(open_review, gaps):
     assert stored(again) == before
     assert again.progress("ann") == counts
     assert again.next("ann", count=2) == asked[4:6]
-    assert again.undo("ann") == asked[3]  # also what was answered before the restart
+    assert again.undo("ann") == [asked[3]]  # also what was answered before the restart
     again.answer("ann", asked[5].id, "yes")  # handed out before the restart
 
 
@@ -179,7 +181,7 @@ def test_known_labels_are_never_changed(open_review, gaps):
     (gaps / "labels.csv").write_text(lines, encoding="utf-8")  # the user says otherwise now
     (gaps / "reviewed.csv").unlink()
     again = open_review()
-    assert again.ignored == 1
+    assert again.resumed.ignored == 1
     assert stored(again)[question.file_name, question.label] == -1
     with pytest.raises(StaleError, match="reload the page"):
         again.answer("ann", question.id, "yes")
@@ -209,8 +211,8 @@ def test_files_of_others_are_not_replaced(open_review, gaps, tmp_path):
     (gaps / "labels.answers.jsonl").write_text("", encoding="utf-8")
     with pytest.raises(SarbError, match="the source itself"):
         open_review(out=gaps / "labels.csv")
-    with pytest.raises(SarbError, match=r"\.csv or \.tsv"):
-        open_review(out=tmp_path / "x.parquet")
+    with pytest.raises(SarbError, match=r"x\.txt: expected a file that ends in \.csv"):
+        open_review(out=tmp_path / "x.txt")
 
 
 def test_answers_given_as_labels(open_review, gaps):
@@ -241,7 +243,9 @@ def test_a_review_that_somebody_has_edited_is_not_replaced(open_review, gaps):
 
 
 def test_nothing_to_ask(open_review, squares):
-    with pytest.raises(SarbError, match="every label is known"):
+    with pytest.raises(
+        SarbError, match="every label of the training photos is known, so there is nothing to review"
+    ):
         open_review(labels=str(squares / "labels.csv"))
 
 
@@ -300,7 +304,7 @@ def test_categories_in_another_order_than_the_models(open_review, gaps, recognis
     expected = scores.probabilities[0, recogniser.categories.index(question.label)]
     assert question.probability == pytest.approx(expected, abs=1e-5)
     own = recogniser.look(decode(gaps / question.file_name))
-    _, shown = Pictures(desk.table.files, recogniser, desk.categories)[question.image]
+    shown = asyncio.run(Pictures(desk.table.files, recogniser, desk.categories).seen(question.image))
     column = recogniser.categories.index(question.label)
     assert np.array_equal(shown.heat[question.category], own.heat[column])
     assert len({heat.tobytes() for heat in own.heat}) == 5
@@ -313,3 +317,20 @@ def test_an_image_that_cannot_be_read_is_not_asked(open_review, gaps, capsys):
     assert "skipped" in capsys.readouterr().err
     assert "03.jpg" not in {q.file_name for q in desk.next("ann", count=50)}
     assert desk.progress()["questions"] == 57
+
+
+def test_a_review_without_answers_leaves_no_files(open_review, gaps, run):
+    before = {path.name for path in gaps.iterdir()}
+    first = open_review(run=run)
+    assert first.out.exists()
+    first.close()
+    assert {path.name for path in gaps.iterdir()} == before
+    desk = open_review(run=run)
+    desk.answer("ann", desk.next("ann")[0].id, "skip")
+    desk.close()
+    assert {path.name for path in gaps.iterdir()} - before == {"reviewed.csv", "reviewed.answers.jsonl"}
+    (record,) = read_journal(journal_of(desk.out))
+    assert record["run"] == str(run.resolve())
+    first.close()  # once more, which must not touch the files of the second
+    open_review().close()  # nothing new, but there are answers from before
+    assert desk.out.exists()

@@ -34,6 +34,26 @@ def test_a_strange_line_is_named(tmp_path):
     journal.close()
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"answer": "yfs"}', "'answer' must be"),
+        (b'{"file_name": 3}', "'file_name' must be text"),
+        (b'{"label": "\xff"}', "codec can't decode"),
+        (b'{"answers": ["yes"]}', "'answers' must be"),
+        (b'{"n": ' + b"[" * 100_000, "nested too deeply"),
+        (b'{"who": "a", "who": "b"}', "'who' is there twice"),
+        (b"[1]", "the content must be"),
+    ],
+)
+def test_a_damaged_answer_is_named_and_never_taken_for_another(tmp_path, line, reason):
+    (tmp_path / "a.jsonl").write_bytes(b'{"answer": "yes"}\n' + line + b"\n")
+    journal = Journal(tmp_path / "a.jsonl")
+    with pytest.raises(SarbError, match=rf"a\.jsonl:2: not an answer \(.*{reason}"):
+        list(journal.read())
+    journal.close()
+
+
 def test_one_server_at_a_time(tmp_path):
     first = Journal(tmp_path / "a.jsonl")
     with pytest.raises(SarbError, match="another 'sarb serve' is using it"):

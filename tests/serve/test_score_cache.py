@@ -15,16 +15,16 @@ from sarb.serve.score_cache import ScoreCache, fingerprint
 @pytest.fixture
 def starts(open_review, gaps, monkeypatch):
     """Open the review and return the names of the images that were scored, and the probabilities by name."""
-    import sarb.serve.start as start
+    from sarb.serve import opening
 
     asked = []
-    whole = start.predict
+    whole = opening.predict
 
     def counting(model, images, **options):
         asked.extend(path.name for path in images)
         return whole(model, images, **options)
 
-    monkeypatch.setattr(start, "predict", counting)
+    monkeypatch.setattr(opening, "predict", counting)
 
     def opening(**options):
         asked.clear()
@@ -58,7 +58,6 @@ def test_changed_and_new_photos_are_scored_again(starts, gaps, recogniser):
     starts()
     (gaps / "labels.csv").write_text(table)
     Image.new("RGB", (64, 64), (250, 10, 10)).save(gaps / "05.jpg")
-    (gaps / "reviewed.csv").unlink()
     scored, found = starts()
     assert scored == ["03.jpg", "05.jpg", "07.jpg"]
     (gaps / "03.jpg").write_bytes(broken)

@@ -15,7 +15,7 @@ import pytest
 
 import sarb
 from sarb.errors import SarbError
-from sarb.serve.start import listen
+from sarb.serve.listening import listen
 from tests.documentation.tools import run as command
 from tests.waiting import PATIENCE
 
@@ -64,7 +64,7 @@ def cells(path):
 
 
 def test_killed_without_warning_and_started_again(run, gaps):
-    words = (run, "--labels", gaps / "labels.csv", "-o", "encoding=binary")
+    words = (run, "--labels", gaps / "labels.csv", "-o", "encoding=binary", "-o", "test=0")
     server = Server(*words)
     try:
         given = {
@@ -82,7 +82,8 @@ def test_killed_without_warning_and_started_again(run, gaps):
         server.answer("ann", "yes")
     finally:
         code = server.end(signal.SIGTERM)
-    assert code == 143 and "every answer is saved" in server.said[-1]
+    assert code == 143 and "every answer is saved" in server.said[-2]
+    assert server.said[-1].startswith("next: sarb train --data ")
     assert len(answered(gaps)) == 11
     assert cells(gaps / "reviewed.csv") == {**cells(gaps / "labels.csv"), **answered(gaps)}
     sarb.load(gaps / "reviewed.csv", encoding="binary")
@@ -104,7 +105,26 @@ def test_ctrl_c_and_no_review(run):
         )
         urllib.request.urlopen(request, timeout=PATIENCE)
     assert server.end(signal.SIGINT) == 130
-    assert not any("Traceback" in line or "epoch" in line for line in server.said)
+    assert not any("Traceback" in line or "epoch" in line or "next:" in line for line in server.said)
+
+
+def test_no_answers_no_next_command_and_no_file(run, gaps):
+    server = Server(run, "--labels", gaps / "labels.csv", "-o", "encoding=binary")
+    server.post("/api/review/next", who="ann")
+    assert server.end(signal.SIGINT) == 130
+    assert server.said[-1] == "sarb: stopped\n" and not (gaps / "reviewed.csv").exists()
+
+
+def test_the_runs_own_data_are_asked_about(run, monkeypatch):
+    from sarb.serve import start
+
+    def all_known(recogniser, labels, options, out, **asked):
+        raise SarbError(f"{labels} {options} {asked}")
+
+    monkeypatch.setattr(start, "run_source", lambda run, source, options: ("own.csv", {"test": 0.3}, {}))
+    monkeypatch.setattr(start, "open_desk", all_known)
+    with pytest.raises(SarbError, match=r"own\.csv \{'test': 0\.3\} \{'ask': 'test', 'assist': True, "):
+        start.serve(run, ask="test", assist=True, port=0)
 
 
 def test_a_port_in_use():
@@ -133,6 +153,8 @@ def test_only_this_computer_by_default():
         (["{folder}/none"], "no such run"),
         (["{folder}", "--out", "x.csv"], "add --labels"),
         (["{folder}", "-o", "encoding=binary"], "add --labels"),
+        (["{folder}", "--assist"], "add --labels"),
+        (["{folder}", "--ask", "test"], "not a run or model folder"),
         (["{folder}", "--port", "70000"], ""),
     ],
 )
@@ -152,11 +174,26 @@ def test_without_its_packages(tmp_path, monkeypatch, capsys):
     assert "sarb serve needs uvicorn; install them with: pip install 'sarb[serve]'" in capsys.readouterr().err
 
 
-def test_another_host_is_a_warning(run, monkeypatch, capsys):
+def test_another_host_needs_a_token(run, monkeypatch, capsys):
+    from fastapi.testclient import TestClient
+
     from sarb.serve import start
 
-    monkeypatch.setattr(start, "_until_stopped", lambda app, listening: 0)
+    def look(app, listening):
+        with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+            statuses.append(client.get("/api/info").status_code)
+        return 0
+
+    statuses = []
+    monkeypatch.setattr(start, "_until_stopped", look)
     assert start.serve(run, host="0.0.0.0", port=0) == 0
-    assert "anyone who can reach 0.0.0.0" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert re.search(r"open http://[^ ]+/\?token=[\w-]{32} in a browser", said) and "--tls-key" in said
+    for host in ("127.0.0.1", "127.0.0.2", "localhost"):
+        assert start.serve(run, host=host, port=0) == 0
+        assert "token" not in capsys.readouterr().err
+    monkeypatch.setenv("SARB_TOKEN", "a-token-of-my-own")
     assert start.serve(run, host="127.0.0.1", port=0) == 0
-    assert "warning" not in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "?token=YOUR_TOKEN" in said and "a-token-of-my-own" not in said
+    assert statuses == [401, 200, 200, 200, 401]

@@ -7,7 +7,6 @@ from pydantic import BaseModel
 
 from sarb.serve.heat import encode
 from sarb.serve.pictures import Pictures
-from sarb.serve.recogniser import Seen
 
 
 class Heat(BaseModel):
@@ -22,15 +21,19 @@ def image_routes(pictures: Pictures) -> APIRouter:
     routes = APIRouter(tags=["review"])
 
     @routes.get("/api/images/{image}", response_class=Response)
-    def picture(image: int) -> Response:
+    async def picture(image: int) -> Response:
         """A photo under review, by number, as JPEG."""
-        jpeg, _ = _numbered(pictures, image)
-        return Response(jpeg, media_type="image/jpeg")
+        return Response(await pictures.photo(_existing(pictures, image)), media_type="image/jpeg")
+
+    @routes.get("/api/images/{image}/small", response_class=Response)
+    async def small(image: int) -> Response:
+        """The same photo as a thumbnail."""
+        return Response(await pictures.thumbnail(_existing(pictures, image)), media_type="image/jpeg")
 
     @routes.get("/api/images/{image}/heat/{category}")
-    def heat(image: int, category: int) -> Heat:
+    async def heat(image: int, category: int) -> Heat:
         """Where the network looked for a category in a photo, both by number."""
-        _, seen = _numbered(pictures, image)
+        seen = await pictures.seen(_existing(pictures, image))
         count, height, width = seen.heat.shape
         if not 0 <= category < count:
             raise HTTPException(404, f"no category {category}: they are numbered 0 to {count - 1}")
@@ -39,7 +42,7 @@ def image_routes(pictures: Pictures) -> APIRouter:
     return routes
 
 
-def _numbered(pictures: Pictures, image: int) -> tuple[bytes, Seen]:
+def _existing(pictures: Pictures, image: int) -> int:
     if not 0 <= image < len(pictures):
         raise HTTPException(404, f"no image {image}: they are numbered 0 to {len(pictures) - 1}")
-    return pictures[image]
+    return image

@@ -1,20 +1,37 @@
-"""Routes of *Review*: questions, answers, undo."""
+"""Routes of *Review* and of the *Wall*: questions, answers, undo."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import FileResponse
 from pydantic import BaseModel, Field
 
 from sarb.serve.desk import Desk
+from sarb.serve.handout import USUAL
 from sarb.serve.questions import Question
+from sarb.serve.strict_json import StrictRoute
+
+#: questions in one reply, and answers in one request
+MOST = 50
 
 Who = Annotated[
     str, Field(min_length=1, max_length=64, description="Your name, or an id of your browser tab.")
 ]
-Count = Annotated[int, Field(ge=1, le=50, description="How many questions to hand out.")]
+Count = Annotated[
+    Annotated[int, Field(ge=1, le=MOST)] | None,
+    Field(
+        description=f"How many questions to hand out: {USUAL} by default, or as many as you asked for last."
+    ),
+]
+Order = Annotated[
+    Literal["likely", "doubtful"] | None,
+    Field(description="For the wall: the most likely or the most doubtful questions of a category first."),
+]
+Assisted = Annotated[bool, Field(description="Whether you had seen the model's opinion.")]
+Word = Annotated[str, Field(max_length=64)]
 
 
 class Ask(BaseModel):
@@ -22,20 +39,34 @@ class Ask(BaseModel):
 
     who: Who
     category: str | None = None
-    count: Count = 4
+    count: Count = None
+    order: Order = None
+    ahead: Annotated[int, Field(ge=0, le=MOST, description="How many photos to name ahead.")] = 0
 
 
 class Answer(Ask):
     """Answer a question with yes, no or skip."""
 
-    question: str = Field(max_length=64)
-    answer: str = Field(max_length=8)
+    question: Word
+    answer: Word
+    assisted: Assisted = False
+
+
+class Page(Ask):
+    """Answer a page of the wall; ``page`` is any name that is new, ``answers`` maps questions to answers."""
+
+    page: Annotated[str, Field(min_length=1, max_length=64)]
+    answers: Annotated[dict[Word, Word], Field(min_length=1, max_length=MOST)]
+    assisted: Assisted = False
 
 
 class Undo(Ask):
-    """Take back your last answer; with ``question``, only if that was the last, so a resend does no harm."""
+    """Take back your last answer; with ``question``, only if that was the last, so a resend does no harm.
 
-    question: str | None = Field(default=None, max_length=64)
+    If the last answer was part of a page, the whole page is taken back.
+    """
+
+    question: Word | None = None
 
 
 class Progress(BaseModel):
@@ -56,16 +87,20 @@ class Progress(BaseModel):
 
 
 class Reply(BaseModel):
-    """The questions you hold now, in order, and the progress; after an undo, the question taken back."""
+    """The questions you hold now, in order, and the progress; after an undo, the questions taken back.
+
+    ``ahead`` are the numbers of photos that probably come next, to load them early; nobody holds them.
+    """
 
     next: list[Question]
     progress: Progress
-    undone: Question | None = None
+    undone: list[Question] = []
+    ahead: list[int] = []
 
 
 def review_routes(desk: Desk) -> APIRouter:
     """Return the routes."""
-    routes = APIRouter(tags=["review"])
+    routes = APIRouter(tags=["review"], route_class=StrictRoute)
 
     @routes.get("/api/review")
     def categories() -> list[dict[str, Any]]:
@@ -73,27 +108,35 @@ def review_routes(desk: Desk) -> APIRouter:
         return desk.open_by_category()
 
     @routes.post("/api/review/next")
-    def following(ask: Ask) -> Reply:
+    def following(ask: Ask, request: Request) -> Reply:
         """Hand out questions; nobody else gets them while you are active."""
-        return _reply(desk, ask)
+        return _reply(desk, request, ask.model_copy(update={"count": ask.count or USUAL}))
 
     @routes.post("/api/review/answer")
-    def answer(given: Answer) -> Reply:
+    def answer(given: Answer, request: Request) -> Reply:
         """Save an answer; it is on disk when this returns. Sending it again changes nothing."""
-        desk.answer(given.who, given.question, given.answer)
-        return _reply(desk, given)
+        desk.answer(given.who, given.question, given.answer, assisted=given.assisted)
+        return _reply(desk, request, given)
+
+    @routes.post("/api/review/page")
+    def page(given: Page, request: Request) -> Reply:
+        """Save the answers of a page, all or none; they are on disk when this returns."""
+        desk.answer_page(
+            given.who, given.answers, page=given.page, order=given.order, assisted=given.assisted
+        )
+        return _reply(desk, request, given)
 
     @routes.post("/api/review/undo")
-    def undo(ask: Undo) -> Reply:
-        """Take back your own last answer."""
+    def undo(ask: Undo, request: Request) -> Reply:
+        """Take back your own last answer, or your last page."""
         undone = desk.undo(ask.who, ask.question)
-        return _reply(desk, ask, undone)
+        return _reply(desk, request, ask, undone)
 
     @routes.post("/api/review/reopen")
-    def reopen(ask: Ask) -> Reply:
+    def reopen(ask: Ask, request: Request) -> Reply:
         """Ask the skipped questions again."""
         desk.reopen(ask.who, ask.category)
-        return _reply(desk, ask)
+        return _reply(desk, request, ask)
 
     @routes.get("/api/review/file")
     def file() -> FileResponse:
@@ -106,7 +149,9 @@ def review_routes(desk: Desk) -> APIRouter:
     return routes
 
 
-def _reply(desk: Desk, ask: Ask, undone: Question | None = None) -> Reply:
-    questions = desk.next(ask.who, ask.category, ask.count)
+def _reply(desk: Desk, request: Request, ask: Ask, undone: Sequence[Question] = ()) -> Reply:
+    client = "" if request.client is None else request.client.host
+    questions = desk.next(ask.who, ask.category, ask.count, ask.order, client)
     progress = Progress(**desk.progress(ask.who, ask.category))
-    return Reply(next=questions, progress=progress, undone=undone)
+    ahead = desk.ahead(ask.who, ask.category, ask.ahead, ask.order) if ask.ahead else []
+    return Reply(next=questions, progress=progress, undone=list(undone), ahead=ahead)

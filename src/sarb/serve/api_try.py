@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
+from typing import BinaryIO
 
 import numpy as np
 from fastapi import APIRouter, HTTPException, UploadFile
 from pydantic import BaseModel
 
+from sarb.data.decoding import Header
 from sarb.data.images import decode
 from sarb.errors import ImageError
 from sarb.serve.heat import encode
 from sarb.serve.pictures import to_jpeg
-from sarb.serve.recogniser import Recogniser
+from sarb.serve.recogniser import SIDE, Recogniser
 
 #: photos in one request
 MAX_PHOTOS = 16
@@ -23,6 +25,7 @@ class Label(BaseModel):
 
     label: str
     probability: float
+    threshold: float
     present: bool
     heat: str
 
@@ -44,29 +47,41 @@ def try_routes(recogniser: Recogniser) -> APIRouter:
     routes = APIRouter(tags=["try"])
 
     @routes.post("/api/predict")
-    def predict(photos: list[UploadFile]) -> list[Photo]:
+    async def predict(photos: list[UploadFile]) -> list[Photo]:
         """Label photos. ``preview`` is a JPEG in base64, ``grid`` the (height, width) of the heat maps."""
         if len(photos) > MAX_PHOTOS:
             raise HTTPException(413, f"at most {MAX_PHOTOS} photos per request, got {len(photos)}")
-        return [_label(recogniser, photo) for photo in photos]
+        return [await _label(recogniser, photo) for photo in photos]
 
     return routes
 
 
-def _label(recogniser: Recogniser, photo: UploadFile) -> Photo:
-    name = photo.filename or "photo"
+async def _label(recogniser: Recogniser, photo: UploadFile) -> Photo:
+    # a name may be anything in a form that is not UTF-8
+    name = (photo.filename or "photo").encode("utf-8", "replace").decode("utf-8")
+    file: BinaryIO = photo.file
     try:
-        picture = decode(photo.file.read())
+        return await recogniser.decoders.run(file, lambda header: _look(recogniser, name, file, header))
     except ImageError as error:
         # the decoder does not know the file name
         return Photo(name=name, error=f"{name}: {str(error).partition(': ')[2]}")
+
+
+def _look(recogniser: Recogniser, name: str, file: BinaryIO, header: Header) -> Photo:
+    picture = recogniser.decode(file)
     seen = recogniser.look(picture)
-    present = seen.probabilities >= recogniser.thresholds()
+    size = (header.width, header.height)
+    upright = size if (picture.width > picture.height) == (header.width > header.height) else size[::-1]
+    if picture.size != upright:  # it was made small for the model; the preview may be larger
+        del picture
+        picture = decode(file, SIDE)
+    thresholds = recogniser.thresholds()
     labels = [
         Label(
             label=recogniser.categories[column],
             probability=float(seen.probabilities[column]),
-            present=bool(present[column]),
+            threshold=float(thresholds[column]),
+            present=bool(seen.probabilities[column] >= thresholds[column]),
             heat=encode(seen.heat[column]),
         )
         for column in np.argsort(-seen.probabilities, kind="stable")
@@ -74,8 +89,8 @@ def _label(recogniser: Recogniser, photo: UploadFile) -> Photo:
     height, width = seen.heat.shape[1:]
     return Photo(
         name=name,
-        width=picture.width,
-        height=picture.height,
+        width=upright[0],
+        height=upright[1],
         grid=(height, width),
         labels=labels,
         preview=base64.b64encode(to_jpeg(picture)).decode("ascii"),

@@ -4,42 +4,43 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sarb.data.writers.rewrite import reading, written_files
 from sarb.errors import SarbError, unknown_name
-from sarb.labels import UNKNOWN
 from sarb.serve.answers import ANSWERS, OPEN, Answers
+from sarb.serve.handout import Handout
 from sarb.serve.journal import Journal, journal_of
-from sarb.serve.leases import Leases
 from sarb.serve.questions import Question, Questions
+from sarb.serve.resume import Resumed, resume
 from sarb.serve.saver import Saver
 from sarb.serve.table import Table
-
-#: how many questions to look at together when searching for free ones
-BLOCK = 4096
 
 
 class Desk:
     """The state of a review. All public methods may be called from any thread.
 
     Each person (each browser tab) has a name. A question handed to one person is not handed to another,
-    unless the first one falls silent (:class:`Leases`). If two people answer the same question anyway, the
-    last answer counts and the journal keeps both. People can take back only their own answers.
+    unless the first one falls silent (:mod:`sarb.serve.leases`). If two people answer the same question
+    anyway, the last answer counts and the journal keeps both. People can take back only their own answers.
 
     Args:
         table: the labels.
         questions: what to ask about them.
         out: the CSV; the journal is next to it.
         clock: seconds, for the leases.
+        ask: the split whose photos are asked about; a journal belongs to one split.
+        assist: the model's opinion is shown with every question; the journal says so.
+        run: the folder of the model that asks; the journal says so.
 
     Attributes:
-        reading: options with which ``sarb.load`` reads the CSV.
-        ignored: how many answers in the journal are about labels that are known or gone now.
+        reading: how ``sarb.load`` reads the CSV.
+        resumed: what the journal held at the start.
         saver: writes the CSV.
     """
 
@@ -49,19 +50,26 @@ class Desk:
         questions: Questions,
         out: Path,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        ask: str = "train",
+        assist: bool = False,
+        run: Path | None = None,
     ) -> None:
         self.table = table
         self.questions = questions
         self.out = out
+        self.ask = ask
+        self.assist = assist
+        self._facts = {"ask": ask, **({} if run is None else {"run": str(run.resolve())})}
         self.categories = table.labels.categories
-        self.reading: dict[str, Any] = {}
-        self.ignored = 0
+        self.reading = reading(table.data, out)
         self._answers = Answers(*table.labels.shape)
-        self._leases = Leases(clock)
+        self._handout = Handout(questions, self._answers, clock)
         self._lock = threading.Lock()
+        self._created = [file for file in self._files() if not file.exists()]
         self._journal = self._open_journal()
         try:
-            self._replay()
+            self.resumed = self._resume()
             self._write()  # now, so that a failure shows up before the first answer
         except BaseException:
             self._journal.close()
@@ -77,89 +85,107 @@ class Desk:
             )
         return Journal(path)
 
-    def _replay(self) -> None:
+    def _resume(self) -> Resumed:
         """Resume from the journal, unless the CSV holds labels that the journal does not explain."""
-        values = self.table.labels.values
-        explained = np.zeros((values.size, 3), bool)
-        explained[np.arange(values.size), values.ravel().astype(np.int64) + 1] = True
-        for record in self._journal.read():
-            entry = self.questions.entry_named(str(record.get("file_name")), str(record.get("label")))
-            if entry is None:
-                self.ignored += 1
-                continue
-            answer = record.get("answer")
-            answer = answer if answer in ANSWERS else OPEN
-            self._answers.apply(entry, answer, str(record.get("who")), str(record.get("kind")))
-            explained[entry, ANSWERS.get(answer, UNKNOWN) + 1] = True
+        labels = self.table.labels
+        found = resume(self._journal, self.questions, self._answers, labels.values, self.ask)
         if self.out.exists():
-            self.table.check_out(self.out, explained.reshape(*values.shape, 3))
+            self.table.check_out(self.out, found.explained.reshape(*labels.shape, 3))
+        return found
 
-    def _record(self, entries: Sequence[int], answer: str, who: str, action: str) -> None:
-        """Write to disk first, then to memory."""
+    def _record(
+        self, changes: Sequence[tuple[int, str]], who: str, action: str, page: str = "", **facts: Any
+    ) -> None:
+        """Write (entry, answer) pairs to disk first, then to memory."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        shared = {"kind": action, "answer": answer, "who": who, "time": now}
-        questions = [self.questions[entry] for entry in entries]
-        self._journal.append(
-            [{**shared, "file_name": asked.file_name, "label": asked.label} for asked in questions]
-        )
-        for entry in entries:
-            self._answers.apply(entry, answer, who, action)
+        shared = {"kind": action, "who": who, "time": now, **self._facts, **facts}
+        if page:
+            shared["page"] = page
+        records = []
+        for entry, answer in changes:
+            asked = self.questions[entry]
+            records.append({**shared, "answer": answer, "file_name": asked.file_name, "label": asked.label})
+        self._journal.append(records)
+        for entry, answer in changes:
+            self._answers.apply(entry, answer, who, action, page)
         self.saver.touch()
 
-    def next(self, who: str, category: str | None = None, count: int = 4) -> list[Question]:
-        """Hand out up to ``count`` questions: those this person holds, then the most valuable free ones."""
+    def next(
+        self,
+        who: str,
+        category: str | None = None,
+        count: int | None = None,
+        order: str | None = None,
+        client: str = "",
+    ) -> list[Question]:
+        """Hand out up to ``count`` questions: those this person holds, then the first free ones.
+
+        Args:
+            who: the person.
+            category: one category, or None for all.
+            count: how many; None for as many as last time.
+            order: for the wall, ``"likely"`` or ``"doubtful"`` questions of a category first.
+            client: where this person asks from; what one client holds is bounded.
+        """
         with self._lock:
-            column = self.questions.column(category)
-            held = [
-                entry
-                for entry in self._leases.of(who)
-                if not self._answers.answered[entry] and self._in_column(entry, column)
-            ]
-            held = held[:count]
-            taken = self._leases.others(who).union(held)
-            held += self._free(column, taken, count - len(held))
-            self._leases.give(who, held)
-            return [self.questions[entry] for entry in held]
+            entries = self._handout.next(who, self.questions.column(category), count, order, client)
+            return [self.questions[entry] for entry in entries]
 
-    def _free(self, column: int | None, taken: set[int], count: int) -> list[int]:
-        """Return the first ``count`` entries that are neither answered nor taken."""
-        entries = self.questions.in_column(column)
-        free: list[int] = []
-        for start in range(0, len(entries), BLOCK):
-            if len(free) >= count:
-                break
-            block = entries[start : start + BLOCK]
-            unanswered = block[~self._answers.answered[block]].tolist()
-            free += [entry for entry in unanswered if entry not in taken]
-        return free[:count]
-
-    def answer(self, who: str, question: str, answer: str) -> None:
-        """Save an answer: yes, no or skip. Repeating it changes nothing."""
-        if answer not in ANSWERS:
-            raise SarbError(unknown_name("answer", answer, ANSWERS))
+    def ahead(self, who: str, category: str | None, count: int, order: str | None = None) -> list[int]:
+        """Return the numbers of up to ``count`` photos that probably come next; nobody holds them."""
         with self._lock:
-            entry = self.questions.entry_with_id(question)
-            if not self._answers.is_from(who, entry, answer):
-                self._record([entry], answer, who, "answer")
+            entries = self._handout.ahead(who, self.questions.column(category), count, order)
+            return [self.questions[entry].image for entry in entries]
 
-    def undo(self, who: str, question: str | None = None) -> Question | None:
-        """Take back this person's last answer and return its question; None if there is nothing to undo.
+    def answer(self, who: str, question: str, answer: str, *, assisted: bool = False) -> None:
+        """Save an answer: yes, no or skip. Repeating it changes nothing.
+
+        ``assisted``: this person had seen the model's opinion on the question.
+        """
+        self.answer_page(who, {question: answer}, assisted=assisted)
+
+    def answer_page(
+        self,
+        who: str,
+        answers: Mapping[str, str],
+        *,
+        page: str = "",
+        order: str | None = None,
+        assisted: bool = False,
+    ) -> None:
+        """Save the answers to several questions, all of them or none. Repeating them changes nothing.
+
+        Args:
+            who: the person.
+            answers: id of a question -> yes, no or skip.
+            page: a name for these answers, so that one undo takes all of them back.
+            order: the order in which the page was handed out, as in :meth:`next`.
+            assisted: this person had seen the model's opinion.
+        """
+        for answer in answers.values():
+            if answer not in ANSWERS:
+                raise SarbError(unknown_name("answer", answer, ANSWERS))
+        with self._lock:
+            entries = {self.questions.entry_with_id(ident): answer for ident, answer in answers.items()}
+            new = [pair for pair in entries.items() if not self._answers.is_from(who, *pair)]
+            if new:
+                facts = {"order": order or self.questions.own_order, "assisted": assisted or self.assist}
+                self._record(new, who, "answer", page, **facts)
+                self._handout.leases.answered(who)
+
+    def undo(self, who: str, question: str | None = None) -> list[Question]:
+        """Take back this person's last answer, or the last page of answers, and return the questions.
 
         With the id of a ``question``, only if that was the last one, so that sending it twice takes back one
         answer.
         """
         with self._lock:
-            step = self._answers.last_step(who)
-            if step is None:
-                return None
-            undone = self.questions[step.entry]
-            if question not in (None, undone.id):
-                return None
-            self._record([step.entry], step.before, who, "undo")
-            if step.before == OPEN:
-                others = [entry for entry in self._leases.of(who) if entry != step.entry]
-                self._leases.give(who, [step.entry, *others])
-            return undone
+            steps = self._answers.last_steps(who)
+            if not steps or question not in (None, self.questions[steps[-1].entry].id):
+                return []
+            self._record([(step.entry, step.before) for step in steps], who, "undo")
+            self._handout.return_to(who, [step.entry for step in steps if step.before == OPEN])
+            return [self.questions[step.entry] for step in steps]
 
     def reopen(self, who: str, category: str | None = None) -> int:
         """Ask all skipped questions again; return how many."""
@@ -168,10 +194,10 @@ class Desk:
             skipped = [
                 entry
                 for entry, answer in self._answers.given.items()
-                if answer == "skip" and self._in_column(entry, column)
+                if answer == "skip" and self.questions.in_column(entry, column)
             ]
             if skipped:
-                self._record(skipped, OPEN, who, "reopen")
+                self._record([(entry, OPEN) for entry in skipped], who, "reopen")
             return len(skipped)
 
     def progress(self, who: str = "", category: str | None = None) -> dict[str, Any]:
@@ -201,9 +227,6 @@ class Desk:
                 for column, name in enumerate(self.categories)
             ]
 
-    def _in_column(self, entry: int, column: int | None) -> bool:
-        return column is None or entry % len(self.categories) == column
-
     def values(self) -> NDArray[np.int8]:
         """Return the labels (N, C) with all answers filled in."""
         with self._lock:
@@ -213,8 +236,17 @@ class Desk:
         self.reading = self.table.write(self.values(), self.out)
 
     def close(self) -> None:
-        """Write the CSV and close the journal."""
+        """Write the CSV and close the journal; leave no files behind if nobody has answered anything."""
         try:
             self.saver.close()
         finally:
+            unused = self.out in self._created and self._journal.empty
             self._journal.close()
+        if unused:
+            for file in self._created:
+                file.unlink(missing_ok=True)
+        self._created = []  # what is there from now on belongs to the next review
+
+    def _files(self) -> list[Path]:
+        """All files that a review writes."""
+        return [*written_files(self.table.data, self.out), journal_of(self.out)]

@@ -1,8 +1,8 @@
 """Refuses unsafe requests before they reach a route, and adds security headers to every reply.
 
-The server has no password: it trusts whoever can reach it. Any web page can make its visitor's browser send
-requests to this server, so requests from other origins are refused, and so are requests for host names that
-are not this server's (DNS rebinding).
+On loopback the server trusts whoever can reach it; elsewhere it wants a token (:mod:`sarb.serve.token`). Any web
+page can make its visitor's browser send requests to this server, so requests from other origins are refused, and
+so are requests for host names that are not this server's (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import ipaddress
 import json
 import socket
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: most bytes in one request
-MAX_UPLOAD = 64 * 1024 * 1024
+from sarb.serve.bodies import MAX_UPLOAD, Bodies
+
 POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 #: the report's style, script and images are inline, so it may load nothing; it is sandboxed
 REPORT_POLICY = (
@@ -44,19 +44,21 @@ class Guard:
     def __init__(self, app: ASGIApp, host: str = "127.0.0.1", limit: int = MAX_UPLOAD) -> None:
         self.app = app
         self.host = host
-        self.limit = limit
+        self.bodies = Bodies(limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request, count its bytes, and add headers to the reply."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        refusal = self._refusal(scope, Headers(scope=scope))
+        headers = Headers(scope=scope)
+        refusal = self._refusal(scope, headers)
         if refusal is not None:
             status, reason = refusal
-            await _refuse(status, reason, _secured(scope, send))
-        else:
-            await self.app(scope, self._counted(receive), _secured(scope, send))
+            await refuse(status, reason, _secured(scope, send))
+            return
+        with self.bodies.counted(receive, headers) as counting:
+            await self.app(scope, counting, _secured(scope, send))
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """Return status and reason if the request is refused."""
@@ -68,27 +70,7 @@ class Guard:
             return 403, f"requests from '{origin}' are refused"
         if scope["path"].startswith("/api") and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             return 403, "requests from other sites are refused"
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self.limit:
-            return 413, self._too_large()
-        return None
-
-    def _too_large(self) -> str:
-        return f"too large: at most {self.limit / 1024 / 1024:g} MB per request"
-
-    def _counted(self, receive: Receive) -> Receive:
-        """Count the bytes that arrive: the sender may omit the length, or lie about it."""
-        received = 0
-
-        async def counting() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > self.limit:
-                raise HTTPException(413, self._too_large())
-            return message
-
-        return counting
+        return self.bodies.refusal(headers)
 
 
 def known_host(header: str, listening: str) -> bool:
@@ -133,8 +115,10 @@ def _secured(scope: Scope, send: Send) -> Send:
     return sending
 
 
-async def _refuse(status: int, reason: str, send: Send) -> None:
+async def refuse(status: int, reason: str, send: Send, headers: Mapping[str, str] | None = None) -> None:
+    """Reply with a status and its reason."""
     body = json.dumps({"detail": reason}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    every = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
+    pairs = [(name.encode(), value.encode("latin-1")) for name, value in every.items()]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})

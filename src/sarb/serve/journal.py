@@ -10,9 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from sarb.errors import SarbError
+from sarb.files import sync_folder
+from sarb.runs.checks import any_of, choice, flag, nothing, parse, table, text
 
 if sys.platform != "win32":
     import fcntl
+
+
+#: a line of a review's journal, or of the answers from Label Studio
+RECORD = table(
+    {
+        **dict.fromkeys(("kind", "who", "time", "ask", "run", "page", "file_name", "label"), text()),
+        "order": any_of("text or null", text(), nothing),
+        "assisted": flag,
+        "answer": choice("yes", "no", "skip", "open"),
+        "answers": table({}, rest=any_of("text or null", text(), nothing)),
+    }
+)
 
 
 class SaveError(SarbError):
@@ -22,6 +36,22 @@ class SaveError(SarbError):
 def journal_of(out: Path) -> Path:
     """Return the journal next to a review's file: ``reviewed.csv`` -> ``reviewed.answers.jsonl``."""
     return out.with_name(f"{out.stem}.answers.jsonl")
+
+
+def read_journal(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of a journal, oldest first, without an unfinished last line."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                record = parse(line)
+                RECORD(record, "")
+            except ValueError as error:
+                raise SarbError(
+                    f"{path}:{number}: not an answer ({error}); repair or remove this line"
+                ) from None
+            yield record
 
 
 class Journal:
@@ -42,7 +72,7 @@ class Journal:
             raise SarbError(f"{path}: cannot be written ({error.strerror})") from None
         self._lock()
         if new:
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         self._end = self._cut_partial_line()
 
     def _lock(self) -> None:
@@ -70,15 +100,12 @@ class Journal:
 
     def read(self) -> Iterator[dict[str, Any]]:
         """Yield all records, oldest first."""
-        with self.path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    record = json.loads(line)
-                except ValueError:
-                    record = None
-                if not isinstance(record, dict):
-                    raise SarbError(f"{self.path}:{number}: not an answer; repair or remove this line")
-                yield record
+        return read_journal(self.path)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it holds no record."""
+        return self._end == 0
 
     def append(self, records: Iterable[dict[str, Any]]) -> None:
         """Append records; they are on disk when this returns, and not in the file if it raises."""
@@ -98,11 +125,3 @@ class Journal:
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the name of a new file durable, on systems that can sync a folder."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        os.fsync(handle)
-        os.close(handle)

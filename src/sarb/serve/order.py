@@ -42,3 +42,12 @@ def order(
     reasons = {int(entry): ask.reason for entry, ask in zip(first, asked.questions, strict=True)}
     first = first[unknown.ravel()[first]]
     return np.concatenate([first, uncertain[~np.isin(uncertain, first)]]), reasons
+
+
+def shuffled(labels: LabelMatrix, readable: NDArray[np.bool_], seed: int = 0) -> NDArray[np.int64]:
+    """Return the unknown entries of readable images (N,) in random order.
+
+    For the audit of test photos: the model must not choose which of its mistakes are looked at.
+    """
+    entries = np.flatnonzero(~labels.known & readable[:, None])
+    return np.random.RandomState(seed).permutation(entries)

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import io
-import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from PIL.Image import Image
 
 from sarb.data.images import decode
-from sarb.serve.recogniser import Recogniser, Seen
+from sarb.serve.recogniser import SIDE, Recogniser, Seen
 
-#: longest side in pixels, and how many photos are kept in memory
-SIDE = 1024
+Kept = TypeVar("Kept")
+#: longest side of a thumbnail in pixels
+SMALL = 320
+#: how many photos, thumbnails and model outputs are kept in memory
 REMEMBERED = 64
+SMALL_REMEMBERED = 512
 
 
 def to_jpeg(picture: Image, side: int = SIDE) -> bytes:
-    """Return a picture as JPEG, with no side longer than ``side``."""
-    small = picture.copy()
-    small.thumbnail((side, side))
+    """Return a picture as JPEG, with no side longer than ``side``. The picture itself is made that small."""
+    picture.thumbnail((side, side))
     buffer = io.BytesIO()
-    small.save(buffer, "JPEG", quality=88)
+    picture.save(buffer, "JPEG", quality=88)
     return buffer.getvalue()
 
 
 class Pictures:
     """The photos of a table by row, and what the model sees in them; the last ones are kept in memory.
 
-    A request cannot name a file: it can ask for rows 0 to N − 1 and nothing else.
+    A request cannot name a file: it can ask for rows 0 to N − 1 and nothing else. All methods raise an
+    ``ImageError`` if the file cannot be read.
 
     Args:
         files: N image files.
@@ -42,28 +45,42 @@ class Pictures:
         self._files = files
         self._recogniser = recogniser
         self._columns = [recogniser.categories.index(name) for name in categories]
-        self._shown: OrderedDict[int, tuple[bytes, Seen]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._decoders = recogniser.decoders
+        self.photo = Recent(self._photo, REMEMBERED)
+        self.thumbnail = Recent(self._thumbnail, SMALL_REMEMBERED)
+        self.seen = Recent(self._seen, REMEMBERED)
 
     def __len__(self) -> int:
         return len(self._files)
 
-    def __getitem__(self, row: int) -> tuple[bytes, Seen]:
-        """Return the JPEG and what the model sees in it.
+    async def _photo(self, row: int) -> bytes:
+        file = self._files[row]
+        return await self._decoders.run(file, lambda _: to_jpeg(decode(file, SIDE)))
 
-        Raises:
-            ImageError: the file cannot be read.
-        """
-        with self._lock:
-            if row in self._shown:
-                self._shown.move_to_end(row)
-                return self._shown[row]
-        picture = decode(self._files[row])
-        seen = self._recogniser.look(picture)
-        ordered = Seen(seen.probabilities[self._columns], seen.heat[self._columns])
-        shown = (to_jpeg(picture), ordered)
-        with self._lock:
-            self._shown[row] = shown
-            while len(self._shown) > REMEMBERED:
-                self._shown.popitem(last=False)
-        return shown
+    async def _thumbnail(self, row: int) -> bytes:
+        file = self._files[row]
+        return await self._decoders.run(file, lambda _: to_jpeg(decode(file, draft=SMALL), SMALL))
+
+    async def _seen(self, row: int) -> Seen:
+        file = self._files[row]
+        seen = await self._decoders.run(file, lambda _: self._recogniser.look(self._recogniser.decode(file)))
+        return Seen(seen.probabilities[self._columns], seen.heat[self._columns])
+
+
+class Recent(Generic[Kept]):
+    """A function of a row that remembers its last results; for the event loop."""
+
+    def __init__(self, make: Callable[[int], Awaitable[Kept]], size: int) -> None:
+        self._make = make
+        self._size = size
+        self._kept: OrderedDict[int, Kept] = OrderedDict()
+
+    async def __call__(self, row: int) -> Kept:
+        """Return the result for a row."""
+        if row in self._kept:
+            self._kept.move_to_end(row)
+            return self._kept[row]
+        made = self._kept[row] = await self._make(row)
+        while len(self._kept) > self._size:
+            self._kept.popitem(last=False)
+        return made

@@ -1,9 +1,9 @@
-"""The questions of a review: one per unknown label, the most valuable first."""
+"""The questions of a review: one per unknown label of the photos that are asked about."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 
 from sarb.errors import SarbError, unknown_name
 from sarb.labels import UNKNOWN, LabelMatrix
+
+#: orders of the wall -> what to sort by, the smallest first, given probabilities (n,)
+ORDERS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "likely": lambda probabilities: -probabilities,
+    "doubtful": lambda probabilities: np.abs(probabilities - 0.5),
+}
 
 
 class StaleError(SarbError):
@@ -37,9 +43,11 @@ class Questions:
 
     Args:
         labels: (N, C).
-        entries: the entries to ask about, the most valuable first.
+        entries: the entries to ask about, in the order of asking.
         probabilities: (N, C).
         reasons: entry -> why it is asked.
+        asked: (N,) which photos are asked about; all by default.
+        own_order: the name of that order, for the journal: ``"valuable"`` or ``"random"``.
     """
 
     def __init__(
@@ -48,15 +56,19 @@ class Questions:
         entries: NDArray[np.int64],
         probabilities: NDArray[np.float64],
         reasons: Mapping[int, str],
+        asked: NDArray[np.bool_] | None = None,
+        own_order: str = "valuable",
     ) -> None:
         self.entries = entries
         self.probabilities = probabilities
         self.counts = np.bincount(entries % len(labels.categories), minlength=len(labels.categories))
+        self.own_order = own_order
         self._labels = labels
+        self._asked = np.ones(len(labels), bool) if asked is None else asked
         self._reasons = reasons
         self._rows = {name: row for row, name in enumerate(labels.paths)}
         self._columns = {name: column for column, name in enumerate(labels.categories)}
-        self._by_column: dict[int, NDArray[np.int64]] = {}
+        self._sorted: dict[tuple[int, str | None], NDArray[np.int64]] = {}
 
     def __getitem__(self, entry: int) -> Question:
         row, column = divmod(entry, len(self._columns))
@@ -81,13 +93,36 @@ class Questions:
             raise SarbError(unknown_name("category", category, self._labels.categories))
         return self._columns[category]
 
-    def in_column(self, column: int | None) -> NDArray[np.int64]:
-        """Return the entries of one column, or of all; kept in memory, since every answer needs them."""
+    def in_order(self, column: int | None, order: str | None = None) -> NDArray[np.int64]:
+        """Return the entries of one column, or of all, in their own order or in another of ``ORDERS``.
+
+        Those of a column are kept in memory, since every answer needs them.
+        """
+        if order is not None and order not in ORDERS:
+            raise SarbError(unknown_name("order", order, ORDERS))
         if column is None:
+            if order is not None:
+                raise SarbError(f"order '{order}' is for one category; choose a category")
             return self.entries
-        if column not in self._by_column:
-            self._by_column[column] = self.entries[self.entries % len(self._columns) == column]
-        return self._by_column[column]
+        if (column, order) not in self._sorted:
+            self._sorted[column, order] = self._sort(column, order)
+        return self._sorted[column, order]
+
+    def _sort(self, column: int, order: str | None) -> NDArray[np.int64]:
+        entries: NDArray[np.int64] = self.entries[self.entries % len(self._columns) == column]
+        if order is None:
+            return entries
+        ranks = ORDERS[order](self.probabilities.ravel()[entries])
+        ranked: NDArray[np.int64] = entries[np.argsort(ranks, kind="stable")]
+        return ranked
+
+    def in_column(self, entry: int, column: int | None) -> bool:
+        """Return whether an entry belongs to a column; None stands for all columns."""
+        return column is None or entry % len(self._columns) == column
+
+    def asks_about(self, entry: int) -> bool:
+        """Return whether the photo of an entry is among those asked about."""
+        return bool(self._asked[entry // len(self._columns)])
 
     def entry_named(self, file_name: str, label: str) -> int | None:
         """Return the entry of a file and a label; None if the label is known or gone now."""
@@ -105,6 +140,7 @@ class Questions:
             column = int(parts[1])
             if row < len(self._rows) and column < len(self._columns):
                 entry = row * len(self._columns) + column
-                if self[entry].id == ident and self._labels.values[row, column] == UNKNOWN:
+                unknown = self._labels.values[row, column] == UNKNOWN
+                if self[entry].id == ident and unknown and self.asks_about(entry):
                     return entry
         raise StaleError("this question does not belong to the labels being served now; reload the page")

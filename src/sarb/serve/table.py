@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarb.data import Data, load
-from sarb.data.writers.write import target, write
+from sarb.data.writers.image_names import real_file
+from sarb.data.writers.rewrite import Reading, default_suffix, reading, rewrite
+from sarb.data.writers.write import target
 from sarb.errors import DataError, SarbError
-from sarb.labels import ENCODINGS, UNKNOWN, LabelMatrix
+from sarb.labels import UNKNOWN, LabelMatrix
 
 
 class Table:
@@ -42,21 +43,23 @@ class Table:
         )
 
     def default_out(self) -> Path:
-        """Return ``reviewed.csv`` next to the labels."""
-        source = self.data.train.source
-        if source is None:
-            return self.data.train.root / "reviewed.csv"
-        return (source if source.is_dir() else source.parent) / "reviewed.csv"
+        """Return ``reviewed.csv`` next to the labels, or ``reviewed`` with the suffix of their file."""
+        name = f"reviewed{default_suffix(self.data)}"
+        origin = self.data.origin
+        place = origin.path if origin and origin.reader == "folder" else self.data.train.source
+        if place is None:
+            return self.data.train.root / name
+        return (place if place.is_dir() else place.parent) / name
 
-    def write(self, values: NDArray[np.int8], out: Path) -> dict[str, Any]:
-        """Write these labels (N, C) in the source's encoding; return the options that read the file."""
+    def write(self, values: NDArray[np.int8], out: Path) -> Reading:
+        """Write these labels (N, C) in the form of their source; return how to read the file."""
         changed: dict[str, Any] = {}
         start = 0
         for name, part in self.data.splits.items():
             rows = values[start : start + len(part)]
             changed[name] = replace(part, labels=LabelMatrix(rows, part.categories, part.labels.paths))
             start += len(part)
-        return write(replace(self.data, **changed), out, overwrite=True)
+        return rewrite(replace(self.data, **changed), out, overwrite=True)
 
     def check_out(self, out: Path, explained: NDArray[np.bool_]) -> None:
         """Refuse to replace a file that holds labels which this review did not write.
@@ -68,13 +71,13 @@ class Table:
         """
         hint = "move it away, or choose another --out"
         try:
-            written = Table(load(f"table:{out}", check_files=False, **self._reading_options()))
+            written = Table(self._read(out))
         except SarbError as error:
             raise DataError(
                 f"{out}: exists already and cannot be read as a review; {hint} ({error})"
             ) from None
-        row_of = {file.absolute(): row for row, file in enumerate(self.files)}
-        files = [file.absolute() for file in written.files]
+        row_of = {real_file(file): row for row, file in enumerate(self.files)}
+        files = [real_file(file) for file in written.files]
         if written.labels.categories != self.labels.categories or set(files) != set(row_of):
             raise DataError(
                 f"{out}: exists already, and its images or categories differ from those of the labels; {hint}"
@@ -91,16 +94,18 @@ class Table:
                 f"for example '{written.labels.categories[column]}' of {written.labels.paths[row]}; {hint}"
             )
 
-    def _reading_options(self) -> dict[str, Any]:
-        """Return the options that read what :meth:`write` wrote."""
-        encoding = self.data.notes.get("encoding")
-        root = os.path.commonpath([part.root.absolute() for part in self.data.splits.values()])
-        return {"encoding": encoding if encoding in ENCODINGS else "binary", "root": root}
+    def _read(self, out: Path) -> Data:
+        """Read what :meth:`write` wrote; images that are missing by now do not matter."""
+        how = reading(self.data, out)
+        options = {**how.options, "check_files": False}
+        if "file_column" in self.data.notes and not how.foreign:  # it may have been found by its files
+            options["file_column"] = self.data.notes["file_column"]
+        return load(how.source, **options)
 
 
 def check_target(out: Path) -> Path:
     """Return the path of a review's file; raise if a review cannot be written there."""
     path, form = target(out, None)
-    if form not in ("csv", "tsv"):
-        raise DataError(f"{out}: a review must be a .csv or .tsv file, got '{form}'")
+    if form == "folder":
+        raise DataError(f"{out}: a review must be a file, not a folder")
     return path

@@ -1,9 +1,11 @@
-// The page: shows Try, Review or Report.
+// The page: shows Try, Review, Wall or Report.
 import { byId, notice, request } from "./page.js";
 import { startReview, enterReview } from "./review.js";
 import { startTry } from "./try.js";
+import { startWall, enterWall } from "./wall.js";
 
-const PARTS = ["try", "review", "report"];
+const PARTS = ["try", "review", "wall", "report"];
+const AUDITS = { valid: "validation", test: "test" };
 
 function chosenPart(info) {
   const name = location.hash.slice(1);
@@ -20,6 +22,7 @@ function show(info) {
   }
   document.title = `${part[0].toUpperCase()}${part.slice(1)} · ${info.name} · sarb`;
   if (part === "review" && info.review) enterReview();
+  if (part === "wall" && info.review) enterWall();
   if (part === "report" && info.report && !byId("report-frame").src) byId("report-frame").src = "/report";
   window.scrollTo(0, 0);
 }
@@ -27,15 +30,21 @@ function show(info) {
 async function start() {
   const info = await (await request("/api/info")).json();
   byId("run").textContent = info.name;
-  const probabilities = `${info.calibrated ? "calibrated" : "uncalibrated"} probabilities`;
-  byId("model").textContent = `${info.model}, ${probabilities}, sarb ${info.version}`;
-  byId("no-review").hidden = info.review;
-  byId("desk").hidden = !info.review;
-  document.querySelector(".filter").hidden = !info.review;
+  const reading = `probabilities: ${info.probabilities}; thresholds: ${info.thresholds}`;
+  byId("model").textContent = `${info.model}, sarb ${info.version}. What is shown: ${reading}`;
+  for (const node of document.querySelectorAll(".no-review")) node.hidden = info.review;
+  for (const node of document.querySelectorAll(".desk, .filter")) node.hidden = !info.review;
+  if (AUDITS[info.ask]) {
+    byId("review-title").textContent = `Audit of ${AUDITS[info.ask]} photos`;
+    byId("wall-title").textContent = `Audit of ${AUDITS[info.ask]} photos: wall`;
+  }
   byId("no-report").hidden = info.report;
   byId("report-frame").hidden = byId("report-link").hidden = !info.report;
   startTry(info);
-  if (info.review) startReview();
+  if (info.review) {
+    startReview(info);
+    startWall(info);
+  }
   window.addEventListener("hashchange", () => show(info));
   show(info);
 }

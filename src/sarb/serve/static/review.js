@@ -1,166 +1,124 @@
-// Review: one question at a time, answered with a key.
-// Answers are sent in order, one at a time, and again until the server has them.
-import { byId, element, notice, percent, post, request } from "./page.js";
+// Review: one question at a time, answered with a key. The photo is shown plain; what the model thinks is
+// told on a key or after the answer, so that it does not sway the answer.
+import { byId, element, notice, percent, request } from "./page.js";
 import { Picture, fromBase64, heatMap } from "./picture.js";
+import { POLL, RETRY, addView, answering, canUndo, enqueue, outbox, pending, saved } from "./outbox.js";
 
 const KEYS = {
-  y: "yes", n: "no", s: "skip", u: "undo",
+  y: "yes", n: "no", s: "skip", u: "undo", h: "tell",
   ArrowRight: "yes", ArrowLeft: "no", ArrowDown: "skip", ArrowUp: "undo",
 };
-const RETRY = 2000; // milliseconds, after the server could not be reached
-const POLL = 5000; // milliseconds, while others hold the last questions
-const FINAL = [400, 409, 422]; // sending it again would not help
 
-const who = stored("sarb-who", crypto.getRandomValues(new Uint32Array(3)).join("-"));
-// What the server has not confirmed yet survives a reload,
-// except an undo that was never sent: it does not yet name a question.
-const sendable = (step) => step.path !== "undo" || step.question;
-const pending = JSON.parse(stored("sarb-pending", "[]")).filter(sendable);
+let assist = false; // show the model's opinion with every question
 let queue = [];
 let progress = null;
-let sending = false;
 let timer = 0;
 let entered = false;
 let picture = null;
 let drawn = null; // id of the question on the page
-const loaded = new Map(); // question id -> promise of [photo, heat]
+let telling = false; // the model's opinion is on the page
+const told = new Set(); // ids of questions whose opinion has been on the page
+const photos = new Map(); // question id -> promise of its photo
+const heats = new Map(); // question id -> promise of its heat map
 
-const wait = (time) => new Promise((resolve) => setTimeout(resolve, time));
 const category = () => byId("category").value || null;
-const keep = () => sessionStorage.setItem("sarb-pending", JSON.stringify(pending));
+const ask = (path) => enqueue({ view: "review", path });
+const say = (text) => { byId("saved").textContent = text; };
 
-function stored(key, initial) {
-  if (sessionStorage.getItem(key) === null) sessionStorage.setItem(key, initial);
-  return sessionStorage.getItem(key);
-}
-
-export function startReview() {
+export function startReview(info) {
+  assist = info.assist;
   picture = new Picture(byId("picture"));
-  for (const name of ["yes", "no", "skip", "undo"]) byId(name).addEventListener("click", () => act(name));
+  addView("review", { ask: () => ({ category: category() }), take, say, render });
+  for (const name of ["yes", "no", "skip", "undo", "tell"]) {
+    byId(name).addEventListener("click", () => act(name));
+  }
   byId("back").addEventListener("click", () => act("undo"));
-  byId("reopen").addEventListener("click", () => enqueue({ path: "reopen" }));
-  byId("heat").addEventListener("change", () => {
-    drawn = null;
-    render();
-  });
+  byId("reopen").addEventListener("click", () => ask("reopen"));
   byId("category").addEventListener("change", () => {
     queue = [];
-    enqueue({ path: "next" });
+    ask("next");
   });
   document.addEventListener("keydown", pressed);
 }
 
 function pressed(event) {
-  const typing = event.target.closest("select, input:not([type=checkbox]), textarea");
+  const typing = event.target.closest("select, input, textarea");
   const shortcut = event.ctrlKey || event.metaKey || event.altKey;
   if (byId("review").hidden || typing || shortcut || event.repeat) return;
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  if (key === "h") byId("heat").click();
-  else if (KEYS[key]) act(KEYS[key]);
-  else return;
+  const name = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (!name) return;
+  act(name);
   event.preventDefault();
 }
 
 export async function enterReview() {
-  if (entered) return;
-  entered = true;
-  const categories = await (await request("/api/review")).json();
-  for (const { label, questions } of categories) {
-    if (questions) byId("category").append(element("option", { value: label, textContent: label }));
+  if (!entered) {
+    entered = true;
+    const categories = await (await request("/api/review")).json();
+    for (const { label, questions } of categories) {
+      if (questions) byId("category").append(element("option", { value: label, textContent: label }));
+    }
   }
-  enqueue({ path: "next" });
+  ask("next"); // also on coming back: the wall may have answered what was on the page
 }
 
 function act(name) {
   if (name === "undo") {
-    if (progress && (progress.undo || pending.length)) enqueue({ path: "undo" });
+    if (canUndo()) ask("undo");
+  } else if (name === "tell") {
+    if (queue.length) tell(queue[0], !telling);
   } else if (queue.length && !pending.some((step) => step.path === "undo")) {
     const question = queue.shift();
-    enqueue({ path: "answer", question: question.id, answer: name });
+    tellAfter(question, name);
+    enqueue({
+      view: "review", path: "answer", question: question.id, answer: name, assisted: told.has(question.id),
+    });
     render();
   }
 }
 
-function enqueue(step) {
-  pending.push(step);
-  keep();
-  if (!sending) send();
-}
-
-async function send() {
-  sending = true;
-  while (pending.length) {
-    const { path, ...step } = pending[0];
-    if (path !== "next") say("Saving …");
-    if (path === "undo" && !step.question) { // with its id, so that sending it twice takes back one answer
-      step.question = progress.undo;
-      pending[0] = { path, ...step };
-      keep();
-    }
-    try {
-      const reply = await post(`/api/review/${path}`, { who, category: category(), ...step });
-      pending.shift();
-      keep();
-      notice();
-      take(reply);
-    } catch (error) {
-      if (FINAL.includes(error.status)) {
-        pending.shift();
-        keep();
-        notice(error.message);
-      } else {
-        const reason = error.status ? error.message : "the server cannot be reached";
-        notice(`Not saved yet, trying again: ${reason}`);
-        await wait(RETRY);
-      }
-    }
-  }
-  sending = false;
-  render();
-}
-
-function take(reply) {
+function take(reply, path) {
   progress = reply.progress;
-  if (reply.undone && category() && reply.undone.label !== category()) {
+  const undone = reply.undone.at(-1);
+  if (undone && category() && undone.label !== category()) {
     byId("category").value = "";
-    pending.push({ path: "next" });
+    pending.push({ view: "review", path: "next" });
   }
-  const answered = new Set(pending.filter((step) => step.path === "answer").map((step) => step.question));
+  if (undone) byId("told").textContent = "";
+  const answered = answering();
   queue = reply.next.filter((question) => !answered.has(question.id));
   clearTimeout(timer);
-  if (!queue.length && progress.open) timer = setTimeout(() => enqueue({ path: "next" }), POLL);
-  if (progress.problem) say(`The table is not up to date: ${progress.problem}`);
-  else say(`Saved. The reviewed table is ${progress.out}`);
+  if (!queue.length && progress.open) timer = setTimeout(() => ask("next"), POLL);
+  if (!(path === "next" && byId("saved").textContent)) say(saved(reply, path));
   render();
 }
 
-const say = (text) => { byId("saved").textContent = text; };
-
-function load(question) {
-  if (!loaded.has(question.id)) {
-    loaded.set(question.id, Promise.all([loadPhoto(question), loadHeat(question)]));
-    if (loaded.size > 20) loaded.delete(loaded.keys().next().value);
+function remember(cache, question, load) {
+  if (!cache.has(question.id)) {
+    const loading = load(question);
+    cache.set(question.id, loading);
+    loading.catch(() => cache.delete(question.id));
+    if (cache.size > 20) cache.delete(cache.keys().next().value);
   }
-  return loaded.get(question.id);
+  return cache.get(question.id);
 }
 
-async function loadPhoto(question) {
-  const reply = await request(`/api/images/${question.image}`);
+const photoOf = (question) => remember(photos, question, async ({ image }) => {
+  const reply = await request(`/api/images/${image}`);
   return createImageBitmap(await reply.blob());
-}
+});
 
-async function loadHeat(question) {
-  const reply = await request(`/api/images/${question.image}/heat/${question.category}`);
-  const { grid, heat } = await reply.json();
+const heatOf = (question) => remember(heats, question, async ({ image, category: column }) => {
+  const { grid, heat } = await (await request(`/api/images/${image}/heat/${column}`)).json();
   return heatMap(grid, fromBase64(heat));
-}
+});
 
 function render() {
   const question = queue[0];
-  const idle = !question && !pending.length && !sending;
+  const idle = !question && !pending.length && !outbox.sending;
   byId("card").hidden = !question;
   byId("done").hidden = !idle || !progress;
-  byId("undo").disabled = !(progress && (progress.undo || pending.length));
+  byId("undo").disabled = !canUndo();
   if (progress) {
     const { yes, no, skip, questions, open } = progress;
     byId("progress").max = questions || 1;
@@ -176,22 +134,20 @@ function draw(question) {
   drawn = question.id;
   const label = element("b", { textContent: question.label });
   byId("question").replaceChildren("Does this photo show ", label, "?");
-  byId("chance-bar").style.width = `${100 * question.probability}%`;
-  byId("chance").textContent = `The model says ${percent(question.probability)}`;
-  byId("reason").textContent = question.reason;
   byId("file").textContent = question.file_name;
-  picture.lay(null);
   picture.canvas.dataset.question = "";
-  load(question).then(([photo, heat]) => {
+  picture.show(null); // never the last photo beside the next question
+  tell(question, assist);
+  photoOf(question).then((photo) => {
     if (drawn !== question.id) return;
     picture.show(photo);
-    picture.lay(byId("heat").checked ? heat : null);
     picture.canvas.dataset.question = question.id;
-    picture.canvas.setAttribute("aria-label", question.file_name);
-    // load the next ones ahead
-    for (const next of queue.slice(1)) load(next).catch(() => {});
+    picture.canvas.setAttribute("aria-label", `The photo ${question.file_name}`);
+    for (const next of queue.slice(1)) { // load the next ones ahead
+      photoOf(next).catch(() => {});
+      if (assist) heatOf(next).catch(() => {});
+    }
   }).catch((error) => {
-    loaded.delete(question.id);
     if (drawn !== question.id) return;
     picture.show(null);
     if (error.status) notice(error.message);
@@ -200,6 +156,29 @@ function draw(question) {
       setTimeout(render, RETRY);
     }
   });
+}
+
+// Shows or hides what the model thinks of the question on the page.
+function tell(question, wanted) {
+  telling = wanted;
+  byId("tell").setAttribute("aria-expanded", String(wanted));
+  byId("tell-word").textContent = wanted ? "Hide" : "Show";
+  byId("opinion").hidden = !wanted;
+  picture.lay(null);
+  if (!wanted) return;
+  told.add(question.id);
+  byId("chance-bar").style.width = `${100 * question.probability}%`;
+  byId("chance").textContent = `The model says ${percent(question.probability)}`;
+  byId("reason").textContent = question.reason;
+  Promise.all([heatOf(question), photoOf(question)]).then(([heat]) => {
+    if (telling && drawn === question.id) picture.lay(heat);
+  }).catch(() => {}); // the photo's own request reports a server that cannot be reached
+}
+
+function tellAfter(question, answer) {
+  const said = answer === "skip" ? "you skipped it" : `you said ${answer}`;
+  const text = `Before: ${question.label}, ${said}, the model says ${percent(question.probability)}.`;
+  byId("told").textContent = text;
 }
 
 function finish() {

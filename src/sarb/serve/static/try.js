@@ -87,6 +87,7 @@ function row(label, grid, picture, state) {
     element("span", { className: "value", textContent: percent(label.probability) }),
     element("span", { className: "meter" }, bar));
   button.dataset.label = label.label;
+  button.title = `found from ${percent(label.threshold)} on`;
   button.setAttribute("aria-pressed", "false");
   let heat = null;
   const own = () => (heat ??= heatMap(grid, fromBase64(label.heat)));
