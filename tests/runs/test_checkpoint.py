@@ -87,20 +87,20 @@ def test_the_bookkeeping_comes_back_as_it_was(tmp_path):
         "epoch": 2,
         "best": -math.inf,
         "log": [{"epoch": 0, "loss": 0.1 + 0.2, "valid_mAP": math.nan}],
-        "x": None,
+        "steps": [0.5, None],
     }
     save_checkpoint(tmp_path / FILE, module, optimizer, state)
     found = load_checkpoint(tmp_path / FILE, *make("adam"))
-    assert found["epoch"] == 2 and found["best"] == -math.inf and found["x"] is None
+    assert found["epoch"] == 2 and found["best"] == -math.inf and found["steps"] == [0.5, None]
     assert found["log"][0]["loss"] == 0.1 + 0.2 and math.isnan(found["log"][0]["valid_mAP"])
-    assert set(found) == set(state) and set(state) == {"epoch", "best", "log", "x"}
+    assert set(found) == set(state) and set(state) == {"epoch", "best", "log", "steps"}
 
 
 def test_a_checkpoint_is_replaced_whole(tmp_path):
     module, optimizer = make("adam")
     for epoch in (1, 2):
         save_checkpoint(tmp_path / FILE, module, optimizer, {"epoch": epoch})
-    assert list(tmp_path.iterdir()) == [tmp_path / FILE]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "manifest.json", tmp_path / FILE]
     with pytest.raises(TypeError):
         save_checkpoint(tmp_path / FILE, module, optimizer, {"epoch": object()})
     assert load_checkpoint(tmp_path / FILE, module, optimizer) == {"epoch": 2}

@@ -17,12 +17,12 @@ from sarb.errors import ConfigError
 from sarb.inference.onnx import OnnxModel
 from sarb.labels import LabelMatrix
 from sarb.networks.backbones.base import create_backbone
-from sarb.progress import Progress
+from sarb.progress import Progress, about
 from sarb.runs.folder import RunFolder
 from sarb.settings import resolve
 from sarb.sklearn.estimator import SarbClassifier
 from sarb.training import finetune
-from sarb.training.finetune import StageTraining, Tuning, about, is_poor, tuning_settings
+from sarb.training.finetune import StageTraining, Tuning, is_poor, tuning_settings
 from sarb.workflows.calibration import calibrate_session
 from sarb.workflows.completion import complete_session
 from sarb.workflows.training import train_session
@@ -89,7 +89,11 @@ def test_it_is_offered_with_its_time_only_where_features_are_poor(train, capsys,
     for poor, said in ((0.3, True), (0.99, False)):
         monkeypatch.setattr(finetune, "POOR", poor)
         sarb.fit(train, **TINY)
-        lines = [line for line in capsys.readouterr().err.splitlines() if "--finetune" in line]
+        lines = [
+            line
+            for line in capsys.readouterr().err.splitlines()
+            if "method_options={'finetune': True}" in line
+        ]
         assert len(lines) == said
         if said:
             assert "frozen features explain little here (loss 0." in lines[0]

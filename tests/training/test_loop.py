@@ -16,6 +16,7 @@ from sarb.data.dataset import Dataset
 from sarb.errors import ConfigError, SarbError
 from sarb.labels import LabelMatrix
 from sarb.methods.partial_bce import PartialBCE
+from sarb.progress import Progress
 from sarb.registry import METHODS
 from tests import two_processes
 from tests.waiting import PATIENCE
@@ -387,7 +388,11 @@ def test_blending_can_start_at_a_share_of_the_epochs(
 ) -> None:
     options = {"start": 0.5, "refresh": 0.25}
     fit(
-        squares_data.train.hide(0.5, 0), out=tmp_path / "run", epochs=4, method_options=options, progress=True
+        squares_data.train.hide(0.5, 0),
+        out=tmp_path / "run",
+        epochs=4,
+        method_options=options,
+        progress=Progress(verbose=True),
     )
     assert [line for line in capsys.readouterr().err.splitlines() if "begins" in line] == [
         "epoch 2: blending begins"

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from sarb.errors import ConfigError
+from sarb.methods.hst import HST
 from sarb.methods.partial_bce import PartialBCE
 from sarb.methods.sarb import SARB
 from sarb.networks import SSGRL, Network, Pooled, create_backbone
@@ -98,6 +99,14 @@ def test_learning_rate_by_part():
     for group in parameter_groups(sarb_method(), 0.2, scale, 0.0):
         expected = 0.2 * scale.get(group["part"], 1.0)
         assert group["lr"] == pytest.approx(expected) and group["base_lr"] == pytest.approx(expected)
+
+
+def test_a_head_of_the_method_learns_like_one_of_the_network():
+    network = SSGRL(create_backbone("tiny", train_stages=0), 3, dim=8, hidden=4, word_dim=5)
+    method = HST(network, width=2)
+    groups = [g for g in parameter_groups(method, 0.2, {"blend": 0.1}, 0.01) if g["part"] == METHOD_PART]
+    rates = {(len(g["params"]), round(g["lr"], 9), g["weight_decay"]) for g in groups}
+    assert rates == {(len(list(method.pairs.parameters())), 0.2, 0.01), (2, 0.02, 0.0)}
 
 
 def test_the_pooled_network_has_a_backbone_and_a_classifier():

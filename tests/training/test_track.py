@@ -118,18 +118,18 @@ def test_every_column_of_the_log_and_no_other_numbers(
 def test_resume_continues_the_steps(
     squares_data: sarb.Data, tmp_path: Path, wandb: Told, monkeypatch: Any
 ) -> None:
-    from sarb.training.loop import save_checkpoint as save
+    from sarb.training.checkpoints import save_checkpoint as save
 
     train = squares_data.train.hide(0.5, 3)
 
-    def killed(folder: Path, method: Any, optimizer: Any, state: dict[str, Any]) -> None:
+    def killed(folder: Path, method: Any, optimizer: Any, state: dict[str, Any], *more: Any) -> None:
         if state["epoch"] == 2:  # the second epoch is told, and lost
             raise KeyboardInterrupt
-        save(folder, method, optimizer, state)
+        save(folder, method, optimizer, state, *more)
 
     given = {**QUICK, "epochs": 3, "out": tmp_path / "run", "track": ["wandb", "tensorboard"]}
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["sarb.training.loop"], "save_checkpoint", killed)
+        patch.setattr(sys.modules["sarb.training.checkpoints"], "save_checkpoint", killed)
         with pytest.raises(KeyboardInterrupt):
             sarb.fit(train, **given)
     assert sorted(curves(tmp_path / "run")["loss"]) == [0, 1]
@@ -212,7 +212,7 @@ def test_the_outermost_context_closes(tmp_path: Path, wandb: Told) -> None:
 def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, squares_data: sarb.Data) -> None:
     with pytest.raises(ConfigError, match=r"unknown tracker 'tensorbord'.*Did you mean 'tensorboard'"):
         Trackers("tensorbord", tmp_path)
-    with pytest.raises(ConfigError, match="out=DIR"):
+    with pytest.raises(ConfigError, match="out='DIR'"):
         sarb.fit(squares_data.train, **QUICK, track="tensorboard")
     monkeypatch.setattr("sarb.training.track.find_spec", lambda name: None)
     assert track_problems(["tensorboard"]) == [

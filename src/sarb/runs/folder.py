@@ -7,7 +7,6 @@ folder that was copied elsewhere or downloaded answers the same questions, see :
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import shlex
 import shutil
@@ -17,22 +16,25 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import BadZipFile
 
 from sarb.errors import DataError, SarbError
-from sarb.files import atomic_write, read_json, write_json, write_rows
+from sarb.files import atomic_write, json_text, write_json, write_rows
 from sarb.labelling.calibration import Calibration
 from sarb.labels import LabelMatrix
+from sarb.runs import schema
+from sarb.runs.checks import Check, read_checked
 from sarb.runs.log import Log, read_log
+from sarb.runs.manifest import Manifest, digest
 from sarb.scores import Scores
-from sarb.settings import Settings, resolve
+from sarb.settings import HARMLESS, Settings, resolve
 
 # a model folder
 WEIGHTS = "model.safetensors"
 CONFIG = "config.json"
 CARD = "README.md"
 THRESHOLDS = "thresholds.json"
-MODEL_FILES = (WEIGHTS, CONFIG, CARD, THRESHOLDS)
+MANIFEST = "manifest.json"
+MODEL_FILES = (WEIGHTS, CONFIG, CARD, THRESHOLDS, MANIFEST)
 
 # a run folder
 LAST = "model"
@@ -53,8 +55,15 @@ PLOTS = "plots"
 REPORT = "report.html"
 CELL = "cell.json"
 
-#: settings that may differ when a run is resumed, because they do not change its numbers
-HARMLESS = {"workers", "command"}
+#: what may differ when a run is resumed, because they do not change its numbers
+MAY_DIFFER = HARMLESS | {"command", "root"}
+
+#: files of the run folder that the manifest covers: what results depend on, not what shows them
+COVERED = (CONFIG, LABELS, SCORES, TEST_LABELS, OUT_OF_FOLD)
+
+#: what helps against a damaged file, besides another copy of it
+CALIBRATE = "run 'sarb calibrate' to write a new one"
+START_OVER = "remove it to start over"
 
 T = TypeVar("T")
 
@@ -72,6 +81,9 @@ class ModelFolder:
         self.config_file = self.path / CONFIG
         self.card = self.path / CARD
         self.thresholds = self.path / THRESHOLDS
+        # the parts of a run say only once that nothing is checked
+        owner = self.path.parent if self.path.name in (LAST, BEST) else self.path
+        self.manifest = Manifest(self.path / MANIFEST, owner)
 
     def __repr__(self) -> str:
         return f"ModelFolder({self.path})"
@@ -80,12 +92,33 @@ class ModelFolder:
         """Whether a model can be loaded from here."""
         return self.weights.is_file() and self.config_file.is_file()
 
+    def check_whole(self) -> None:
+        """Raise if the folder is there but a file of the model is missing: it was written whole."""
+        missing = [file for file in (self.weights, self.config_file) if not file.is_file()]
+        if missing and self.path.is_dir():
+            raise SarbError(
+                f"{missing[0]}: is missing; copy it again or restore it from a backup, or remove {self.path} to "
+                "train it again"
+            )
+
     def checksum(self) -> str:
         """SHA-256 of the weights file; empty without weights."""
-        if not self.weights.is_file():
-            return ""
-        with self.weights.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest(self.weights) if self.weights.is_file() else ""
+
+    def check_weights(self) -> None:
+        """Raise unless the weights are as they were written."""
+        self.manifest.check(self.weights)
+
+    def read_config(self) -> dict[str, Any]:
+        """The configuration, checked."""
+        self.manifest.check(self.config_file)
+        config: dict[str, Any] = read_checked(self.config_file, schema.MODEL_CONFIG, schema.MOST_BYTES)
+        return config
+
+    def write(self, weights: bytes, config: Mapping[str, Any], card: str) -> None:
+        """Fill a new folder."""
+        self.manifest.write_new({WEIGHTS: weights, CONFIG: json_text(config).encode()})
+        self.write_card(card)
 
     def calibration(self) -> Calibration | None:
         """The calibration that was fitted to these weights, or None.
@@ -93,11 +126,15 @@ class ModelFolder:
         It lies in this folder, or in the run folder this folder belongs to. A calibration that was fitted to
         other weights never applies; a file from before checksums applies to the last model only.
         """
-        files = [self.thresholds]
+        files = {self.thresholds: self.manifest}
         if self.path.name in (LAST, BEST):
-            files.insert(0, self.path.parent / THRESHOLDS)
+            run = self.path.parent
+            files = {run / THRESHOLDS: Manifest(run / MANIFEST), **files}
         checksum = ""
-        for file in filter(Path.is_file, files):
+        for file, manifest in files.items():
+            manifest.check(file, CALIBRATE)
+            if not file.is_file():
+                continue
             found = Calibration.load(file)
             checksum = checksum or self.checksum()
             of_this_folder = file == self.thresholds or self.path.name == LAST
@@ -114,7 +151,7 @@ class ModelFolder:
     def write_calibration(self, calibration: Calibration) -> Calibration:
         """Store a calibration of these weights and return it with their checksum."""
         bound = replace(calibration, weights=self.checksum())
-        bound.save(self.thresholds)
+        self.manifest.write(self.thresholds, bound.to_bytes())
         return bound
 
     def read_card(self) -> str | None:
@@ -141,7 +178,9 @@ class RunFolder:
         self.best = ModelFolder(self.path / BEST)
         self.report_page = self.path / REPORT
         self.folds = self.path / FOLDS
-        self.checkpoint = self.path / CHECKPOINT / CHECKPOINT_STATE
+        self.checkpoints = self.path / CHECKPOINT
+        self.checkpoint = self.checkpoints / CHECKPOINT_STATE
+        self.manifest = Manifest(self.path / MANIFEST)
 
     def __repr__(self) -> str:
         return f"RunFolder({self.path})"
@@ -168,25 +207,24 @@ class RunFolder:
     @cached_property
     def config(self) -> dict[str, Any]:
         """Everything needed to repeat the run; empty without the file."""
-        return _optional(self.path / CONFIG, read_json) or {}
+        return self._optional(self.path / CONFIG, lambda file: _json(file, schema.RUN_CONFIG)) or {}
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Write the configuration of a new run."""
-        write_json(self.path / CONFIG, config)
+        self.manifest.write(self.path / CONFIG, json_text(config).encode())
         self.__dict__.pop("config", None)
 
     def check_same(self, config: Mapping[str, Any]) -> None:
         """Refuse to resume a run whose settings differ; name each difference."""
         file = self.path / CONFIG
-        try:
-            before = read_json(file)
-        except (OSError, ValueError) as error:
-            raise SarbError(f"{file}: cannot be read, so the run cannot be resumed ({error})") from error
+        if not file.is_file():
+            raise SarbError(f"{file}: cannot be read, so the run cannot be resumed (there is no such file)")
+        before = self.config
         config = json.loads(json.dumps(config))  # JSON knows no tuples
         differences = [
             f"{key}: was {before.get(section, {}).get(key)!r}, now {config[section].get(key)!r}"
             for section in ("settings", "data")
-            for key in sorted({*before.get(section, {}), *config[section]} - HARMLESS)
+            for key in sorted({*before.get(section, {}), *config[section]} - MAY_DIFFER)
             if before.get(section, {}).get(key) != config[section].get(key)
         ]
         if differences:
@@ -196,7 +234,10 @@ class RunFolder:
 
     def settings(self) -> Settings:
         """The settings of the run, to train the same way again."""
-        return resolve({}, **self.config["settings"])
+        settings = self.config.get("settings")
+        if not settings:
+            raise SarbError(f"{self.path / CONFIG}: has no settings, so the run cannot be trained again")
+        return resolve({}, **settings)
 
     @property
     def data_record(self) -> Mapping[str, Any]:
@@ -233,12 +274,12 @@ class RunFolder:
     @cached_property
     def log(self) -> Log | None:
         """One row per epoch, as columns."""
-        return _optional(self.path / LOG, read_log)
+        return self._optional(self.path / LOG, read_log)
 
     @cached_property
     def steps(self) -> Log | None:
         """The loss of every step, as columns."""
-        return _optional(self.path / STEPS, read_log)
+        return self._optional(self.path / STEPS, read_log)
 
     def log_rows(self) -> list[dict[str, str]]:
         """One row per epoch, as text."""
@@ -246,7 +287,11 @@ class RunFolder:
 
     def step_losses(self) -> list[float]:
         """The loss of every step that could be made."""
-        return [float(row["loss"]) for row in _rows(self.path / STEPS) if row["loss"]]
+        file = self.path / STEPS
+        try:
+            return [float(row["loss"]) for row in _rows(file, "loss") if row["loss"]]
+        except ValueError as error:
+            raise DataError(f"{file}: cannot read this file of the run ({error})") from error
 
     def write_tables(
         self,
@@ -268,34 +313,38 @@ class RunFolder:
 
     def errors(self) -> list[dict[str, str]]:
         """The skipped images."""
-        return _rows(self.path / ERRORS)
+        return _rows(self.path / ERRORS, "file_name", "reason", "split")
+
+    def remove_checkpoints(self) -> None:
+        """Delete what a resume needs, once the run needs none or starts again."""
+        shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     # the labels it learned from, and what came out
 
     @cached_property
     def train(self) -> LabelMatrix | None:
         """The labels it learned from."""
-        return _optional(self.path / LABELS, LabelMatrix.load)
+        return self._optional(self.path / LABELS, LabelMatrix.load)
 
     def write_train(self, labels: LabelMatrix) -> None:
         """Store the labels it learns from."""
-        labels.save(self.path / LABELS)
+        self.manifest.write(self.path / LABELS, labels.to_bytes())
         self.__dict__.pop("train", None)
 
     @cached_property
     def test(self) -> LabelMatrix | None:
         """Labels of the test images, with whole paths."""
-        return _optional(self.path / TEST_LABELS, LabelMatrix.load)
+        return self._optional(self.path / TEST_LABELS, LabelMatrix.load)
 
     @cached_property
     def scores(self) -> Scores | None:
         """Scores of the test images."""
-        return _optional(self.path / SCORES, Scores.load)
+        return self._optional(self.path / SCORES, Scores.load)
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """What the test measured; empty before it."""
-        return _optional(self.path / METRICS, read_json) or {}
+        return self._optional(self.path / METRICS, lambda file: _json(file, schema.METRICS)) or {}
 
     @property
     def per_category_file(self) -> Path:
@@ -304,20 +353,25 @@ class RunFolder:
 
     def write_test(self, scores: Scores, labels: LabelMatrix, metrics: Mapping[str, Any]) -> None:
         """Store the scores and labels of the test images and what was measured on them."""
-        scores.save(self.path / SCORES)
-        labels.save(self.path / TEST_LABELS)
-        write_json(self.path / METRICS, metrics)
-        for name in ("scores", "test", "metrics"):
+        self.manifest.write(self.path / SCORES, scores.to_bytes())
+        self.manifest.write(self.path / TEST_LABELS, labels.to_bytes())
+        self.write_metrics(metrics)
+        for name in ("scores", "test"):
             self.__dict__.pop(name, None)
+
+    def write_metrics(self, metrics: Mapping[str, Any]) -> None:
+        """Store what was measured on the test images."""
+        write_json(self.path / METRICS, metrics)
+        self.__dict__.pop("metrics", None)
 
     @cached_property
     def out_of_fold(self) -> Scores | None:
         """Scores of the training images by models that had not seen the label they score."""
-        return _optional(self.path / OUT_OF_FOLD, Scores.load)
+        return self._optional(self.path / OUT_OF_FOLD, Scores.load)
 
     def write_out_of_fold(self, scores: Scores) -> None:
         """Store the out-of-fold scores."""
-        scores.save(self.path / OUT_OF_FOLD)
+        self.manifest.write(self.path / OUT_OF_FOLD, scores.to_bytes())
         self.__dict__.pop("out_of_fold", None)
 
     def plot(self, name: str) -> Path:
@@ -333,22 +387,52 @@ class RunFolder:
         """
         if self.model.exists():
             return self.model.calibration()
-        files = filter(Path.is_file, (self.path / THRESHOLDS, self.model.thresholds))
-        return next(map(Calibration.load, files), None)
+        for file, manifest in self._calibrations():
+            manifest.check(file, CALIBRATE)
+            if file.is_file():
+                return Calibration.load(file)
+        return None
 
     def write_calibration(self, calibration: Calibration) -> Calibration:
-        """Store a calibration of the last model, in the run folder and in the model folder."""
+        """Store a calibration of the last model, in the run folder and in the model folder.
+
+        One that is stronger, of the same weights, is kept instead; return the one that is stored.
+        """
         bound = replace(calibration, weights=self.model.checksum())
-        bound.save(self.path / THRESHOLDS)
-        if self.model.path.is_dir():
-            bound.save(self.model.thresholds)
+        stored = self._stored_calibration()
+        if stored is not None and stored.weights == bound.weights and stored.stronger_than(bound):
+            return stored
+        for file, manifest in self._calibrations():
+            if file.parent.is_dir():
+                manifest.write(file, bound.to_bytes())
         return bound
+
+    def _calibrations(self) -> list[tuple[Path, Manifest]]:
+        """Where the calibration of the last model is stored: twice, so that the model folder works on its own."""
+        places = {self.path / THRESHOLDS: self.manifest, self.model.thresholds: self.model.manifest}
+        return list(places.items())
+
+    def _stored_calibration(self) -> Calibration | None:
+        """The calibration in this folder; a damaged one may be replaced by any."""
+        try:
+            self.manifest.check(self.path / THRESHOLDS)
+            return Calibration.load(self.path / THRESHOLDS) if (self.path / THRESHOLDS).is_file() else None
+        except SarbError:
+            return None
+
+    def remove_calibration(self) -> bool:
+        """Delete the calibration of the last model; say whether there was one."""
+        places = self._calibrations()
+        found = any(file.is_file() for file, _ in places)
+        for file, manifest in places:
+            manifest.remove(file)
+        return found
 
     # a cell of a grid
 
     def finished_cell(self) -> dict[str, Any] | None:
         """The line of ``results.csv`` that this run gave, or None."""
-        return _optional(self.path / CELL, read_json)
+        return self._optional(self.path / CELL, lambda file: _json(file, schema.GRID_CELL))
 
     def finish_cell(self, line: Mapping[str, Any], keep_models: bool) -> None:
         """Store the line and remove what a finished cell no longer needs."""
@@ -356,20 +440,55 @@ class RunFolder:
         for name in (CHECKPOINT, *([] if keep_models else [LAST, BEST])):
             shutil.rmtree(self.path / name, ignore_errors=True)
 
+    def _optional(self, file: Path, load: Callable[[Path], T]) -> T | None:
+        """Load a file if it exists; it must be as it was written, if the manifest covers it."""
+        if file.name in COVERED:
+            self.manifest.check(file)
+        if not file.is_file():
+            return None
+        try:
+            return load(file)
+        except OSError as error:
+            raise DataError(f"{file}: cannot read this file of the run ({error.strerror})") from error
 
-def _optional(file: Path, load: Callable[[Path], T]) -> T | None:
-    """Load a file if it exists."""
+
+def checkpoint_manifest(file: Path) -> Manifest:
+    """The manifest of the folder with the checkpoints of a run, which comes and goes as a whole."""
+    return Manifest(file.parent / MANIFEST, file.parent.parent)
+
+
+def kept_scores(file: Path, say: Callable[[str], None]) -> Scores | None:
+    """Scores of a finished part of a calibration; None, with a message, if they are damaged."""
     if not file.is_file():
         return None
     try:
-        return load(file)
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-        raise DataError(f"{file}: cannot read this file of the run ({error})") from error
+        Manifest(file.parent / MANIFEST).check(file)
+        return Scores.load(file)
+    except SarbError as error:
+        say(f"{error}; it is computed again")
+        return None
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
-    """Rows of a CSV file; none without the file."""
+def write_kept_scores(file: Path, scores: Scores) -> None:
+    """Keep the scores of a finished part of a calibration."""
+    Manifest(file.parent / MANIFEST).write(file, scores.to_bytes())
+
+
+def _json(file: Path, table: Check) -> dict[str, Any]:
+    content: dict[str, Any] = read_checked(file, table, schema.MOST_BYTES)
+    return content
+
+
+def _rows(file: Path, *needed: str) -> list[dict[str, str]]:
+    """Rows of a CSV file with these columns; none without the file."""
     if not file.is_file():
         return []
-    with file.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    try:
+        with file.open(encoding="utf-8", newline="") as stream:
+            table = csv.DictReader(stream, restval="")
+            missing = [name for name in needed if name not in (table.fieldnames or ())]
+            if missing:
+                raise DataError(f"{file}: has no column '{missing[0]}'")
+            return [{name: row[name] for name in table.fieldnames or ()} for row in table]
+    except (OSError, ValueError, csv.Error) as error:
+        raise DataError(f"{file}: cannot read this file of the run ({error})") from error

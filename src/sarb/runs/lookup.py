@@ -11,7 +11,8 @@ from typing import Any
 from sarb.errors import SarbError
 from sarb.files import near_path
 from sarb.labelling.calibration import Calibration
-from sarb.runs.folder import CONFIG, LAST, MODEL_FILES, WEIGHTS, RunFolder
+from sarb.runs.folder import BEST, CONFIG, LAST, MODEL_FILES, WEIGHTS, RunFolder
+from sarb.runs.swap import recover
 
 #: owner/name, with an optional hf: in front to make it unambiguous and @revision behind
 HUB_ID = re.compile(
@@ -24,6 +25,8 @@ OURS = "runs"
 def find_run(name: str | Path) -> RunFolder:
     """The folder behind a path or a hub id; an error with the near match if there is none."""
     path = Path(name)
+    for folder in (path, path / LAST, path / BEST):
+        recover(folder)
     if path.exists():
         return RunFolder(path)
     if hub_id(name):
@@ -45,8 +48,6 @@ def load_calibration(folder: str | Path) -> Calibration | None:
 
     It belongs to the weights it was fitted to: the best epoch of a run has its own, or none.
     """
-    if not Path(folder).exists() and not hub_id(folder):
-        return None
     return find_run(folder).calibration()
 
 

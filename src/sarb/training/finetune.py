@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import time
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from sarb.labels import LabelMatrix
 from sarb.model import Model
 from sarb.networks.backbones.base import Backbone
 from sarb.progress import Progress
+from sarb.runs.checkpoint import part_file
 from sarb.runs.folder import RunFolder
 from sarb.settings import Settings, resolve
 from sarb.training.loop import Training
@@ -79,6 +81,7 @@ class Tuning:
         backbone: to start from; it is not changed.
         settings: from :func:`tuning_settings`.
         talk: reports progress.
+        checkpoints: folder for the checkpoint of the training; None for none.
     """
 
     whole: Dataset
@@ -86,6 +89,7 @@ class Tuning:
     backbone: Backbone
     settings: Settings
     talk: Progress
+    checkpoints: Path | None = None
 
     @property
     def share(self) -> float:
@@ -119,7 +123,9 @@ class Tuning:
     def train(self) -> Backbone:
         """Train the stage and return the whole backbone."""
         training = StageTraining(self.whole, self.settings, self.share, self.backbone, self.talk)
-        training.run(None, lambda log: None)
+        labels = self.whole.labels.values.tobytes()
+        start = (labels, training.settings.identity(), self.backbone.frozen_fingerprint().encode())
+        training.run_part(part_file(self.checkpoints, "finetune", *start), "finetune")
         return training.model.network.backbone.eval()
 
     def seconds(self, rows: NDArray[np.int64]) -> float:
@@ -177,11 +183,6 @@ class StageTraining(Training):
             self._step(full, 0, 0, 1)
             steps.append(time.perf_counter() - started)
         return image, min(steps)  # the first step also prepares the others
-
-
-def about(seconds: float) -> str:
-    """A time in words."""
-    return f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
 
 
 def compared(frozen: Ladder, tuned: Ladder, parts: Parts, stages: int, started: float) -> Rung:

@@ -17,13 +17,15 @@ from torch import Tensor
 from sarb.auto.evidence import ConceptScores
 from sarb.auto.frame import framed
 from sarb.auto.judge import Judge
-from sarb.auto.ladder import Ladder
+from sarb.auto.ladder import RUNGS, Ladder
 from sarb.auto.parts import Floats, Mask, Parts
-from sarb.auto.told import table, verdict
+from sarb.auto.told import not_tried, table, verdict
 from sarb.batches.features import cached_features
 from sarb.batches.loader import Batches, CachedMaps, Pictures, Source, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
 from sarb.data.dataset import Dataset
+from sarb.errors import SarbError, either, part_option
+from sarb.files import cache_dir
 from sarb.labelling.scale import on_scale
 from sarb.labels import LabelMatrix
 from sarb.methods.auto import Auto
@@ -31,14 +33,14 @@ from sarb.methods.base import check_stages
 from sarb.model import Model, build_network, load_model, take_backbone
 from sarb.networks.backbones.base import Backbone
 from sarb.networks.probe import Probe
-from sarb.progress import Progress
+from sarb.progress import Progress, about
 from sarb.registry import METHODS, NETWORKS, find
 from sarb.report.card import model_card
 from sarb.runs.checkpoint import State
 from sarb.runs.folder import RunFolder
 from sarb.scores import Scores
 from sarb.settings import Settings, resolve
-from sarb.training.finetune import Tuning, about, compared, is_poor, tuning_settings
+from sarb.training.finetune import Tuning, compared, is_poor, tuning_settings
 from sarb.training.residual import Residual, Task, fit_residual, residual_settings
 
 #: settings that only the residual uses
@@ -113,6 +115,7 @@ class Fitting:
         self.reports = talk.enabled  # the same in all processes
         self.talk = talk if self.writes else Progress(enabled=False)
         self.finished = False
+        self.checkpoints: Path | None = None
         self.valid = valid
         self._say_what_is_not_used(settings)
         self.asked = settings
@@ -129,6 +132,8 @@ class Fitting:
         network = self._network({}).to(self.device)
         self.method = Auto(network, **settings.method_options)
         self.method.prepare(self.split.train.labels)
+        if self.method.residual != "none":
+            self._residual_settings()  # before the first long computation
         self.model = Model(network, self.split.train.categories, self.settings.network_config())
         if init is not None:
             self.talk.say(take_backbone(self.model, init if isinstance(init, Model) else load_model(init)))
@@ -171,21 +176,21 @@ class Fitting:
         return network
 
     def open(self, folder: RunFolder, config: dict[str, Any], resume: bool) -> None:
-        """Start the run folder, or find the finished model in it: a fit is whole or not there."""
+        """Start the run folder, or find the finished model in it; what is trained for it has checkpoints."""
         if resume and folder.model.exists():
             folder.check_same(config)
-            self.model = Model.load(folder.model.path)
             self.skipped.merge(folder.errors())
             self.finished = True
-            self.talk.say(f"{folder.path}: already finished, nothing to do")
-        elif self.writes:
+            return
+        self.checkpoints = folder.checkpoints
+        if self.writes:
+            if not resume:
+                folder.remove_checkpoints()
             folder.write_config(config)
             folder.write_train(self.split.train.labels)
 
     def run(self, folder: RunFolder | None, told: Callable[[list[dict[str, Any]]], None]) -> None:
         """Fit everything, and write the run folder; ``told`` gets the rungs."""
-        if self.finished:
-            return
         started = time.perf_counter()
         pooled = self.pool(self.model.network.backbone)
         self.skipped.add("train", pooled.failures)
@@ -205,13 +210,21 @@ class Fitting:
             folder.write_out_of_fold(_held_out(found, labels))
             told(self.state.log)
             self.model.save(folder.model.path, model_card(self.model, self.settings.as_dict(), labels))
+            folder.remove_checkpoints()
         if not self.method.finetune:
             self._offer_finetuning(ladder, labels, pooled.rows)
 
     def fit(self, pooled: Pooled) -> Fitted:
         """Fit all rungs to the features of the training images; a residual only if it is kept."""
         labels = self.split.train.labels.take(pooled.rows)
-        ladder = self.method.fit(pooled.vectors, labels, pooled.concepts, self.settings.seed)
+        known = int(labels.known.sum())
+        self.talk.say(f"fit: simple models on the features, judged on {known:,} known labels, out of fold")
+        with self.talk.bar("fit", len(RUNGS) + 1) as advance:
+            ladder = self.method.fit(
+                pooled.vectors, labels, pooled.concepts, self.settings.seed, advance=advance
+            )
+            advance(1 + len(RUNGS) - len(ladder.rungs))  # those that were not tried
+        self._say_what_was_not_tried(ladder, pooled, labels)
         residual = None
         if self.method.residual != "none":
             self.talk.say(
@@ -227,10 +240,22 @@ class Fitting:
         found = Fitted(ladder, residual, self.model.network.backbone, np.ones(len(labels), bool), final)
         return self._finetuned(found, labels, pooled.rows) if self.method.finetune else found
 
+    def _say_what_was_not_tried(self, ladder: Ladder, pooled: Pooled, labels: LabelMatrix) -> None:
+        """Say which rungs are missing from the table, and why."""
+        line = not_tried(
+            {rung.name for rung in ladder.rungs},
+            self.method.claims,
+            concepts=pooled.concepts is not None,
+            tied=self.method.is_tied(labels.categories),
+        )
+        if line:
+            self.talk.say(line)
+
     def _tuning(self) -> Tuning:
         """The last stage of the backbone, which may be trained."""
         backbone = self.model.network.backbone
-        return Tuning(self.split.whole, self.valid, backbone, tuning_settings(self.asked), self.talk)
+        settings = tuning_settings(self.asked)
+        return Tuning(self.split.whole, self.valid, backbone, settings, self.talk, self.checkpoints)
 
     def _offer_finetuning(self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64]) -> None:
         """Where frozen features are poor, say that the last stage can be trained, and how long that takes."""
@@ -241,8 +266,9 @@ class Fitting:
         if not tuning.possible:
             return
         self.talk.say(
-            f"frozen features explain little here (loss {loss:.2f}; 1 is knowing only the rates): --finetune "
-            "(method.finetune=true) trains the last stage of the backbone too, "
+            f"frozen features explain little here (loss {loss:.2f}; 1 is knowing only the rates): "
+            f"{either('--finetune', part_option('method', 'finetune', True))} trains the last stage of the backbone "
+            "too, "
             f"{about(tuning.seconds(self.split.rows[rows]))} on this machine"
         )
 
@@ -274,6 +300,9 @@ class Fitting:
         final = ladder(pooled.vectors, pooled.concepts)
         return Fitted(replace(ladder, rungs=(*ladder.rungs, rung)), None, backbone, held, final)
 
+    def _residual_settings(self) -> Settings:
+        return residual_settings(self.settings, self.method.residual, self.method.residual_options)
+
     def _residual(
         self, ladder: Ladder, labels: LabelMatrix, pooled: Pooled
     ) -> tuple[Ladder, Residual | None]:
@@ -289,8 +318,9 @@ class Fitting:
             ),
             parts=Parts.of(labels, self.method.folds, self.settings.seed),
             backbone=self.model.network.backbone,
-            settings=residual_settings(self.settings, self.method.residual),
+            settings=self._residual_settings(),
             talk=self.talk,
+            checkpoints=self.checkpoints,
         )
         rung, residual, out_of_fold = fit_residual(task)
         return replace(ladder, rungs=(*ladder.rungs, rung), out_of_fold=out_of_fold), residual
@@ -332,6 +362,7 @@ class Fitting:
                 images = batch.images.to(self.device)
                 maps = backbone.trained(images if batch.frozen else backbone.frozen(images)).float().cpu()
                 average = maps.mean((2, 3))
+                self._check_finite(average, batch.index)
                 vectors.append(average.numpy())
                 rows.append(batch.index.numpy())
                 if classifier is not None:
@@ -341,6 +372,16 @@ class Fitting:
         if classifier is not None:
             concepts = ConceptScores(*(torch.cat(kind).numpy() for kind in zip(*answers, strict=True)))
         return Pooled(np.concatenate(vectors), concepts, np.concatenate(rows), failures)
+
+    def _check_finite(self, vectors: Tensor, index: Tensor) -> None:
+        """Refuse features (B, D) that are not finite: a fit would spread them over all categories."""
+        wrong = index[~torch.isfinite(vectors).all(1)].tolist()
+        if wrong:
+            names = ", ".join(self.split.train.labels.paths[row] for row in wrong[:3])
+            raise SarbError(
+                f"features of {len(wrong):,} images are not finite: {names}; cached features are computed again once "
+                f"their file in {cache_dir() / 'features'} is removed"
+            )
 
     def _source(self, backbone: Backbone) -> Source:
         """The training images, from the feature cache or from the files."""

@@ -15,22 +15,27 @@ from torch import Tensor
 from sarb.batches.loader import Batch, Batches, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
 from sarb.data.dataset import Dataset
-from sarb.errors import ConfigError, SarbError
+from sarb.errors import ConfigError
 from sarb.inference.prediction import infer
 from sarb.methods.base import Method
 from sarb.metrics import evaluate as measure
 from sarb.model import Model, load_model, new_model, start_from
-from sarb.progress import Progress
+from sarb.progress import Advance, Progress
 from sarb.registry import METHODS, find
 from sarb.report.card import model_card
-from sarb.runs.checkpoint import State, load_checkpoint, save_checkpoint
+from sarb.runs.checkpoint import State
 from sarb.runs.folder import RunFolder
 from sarb.settings import Settings
+from sarb.training.checkpoints import Checkpoints
+from sarb.training.diverged import check_gradients, check_loss, check_state
+from sarb.training.epochs import EpochTable, summary
 from sarb.training.optim import OPTIMIZERS, parameter_groups, schedule_factor
 
 
 class Training:
     """One run: data, method, optimiser and state."""
+
+    advance: Advance
 
     def __init__(
         self,
@@ -82,6 +87,8 @@ class Training:
         # Only a method that trains several times from the start needs to remember the start.
         self.initial = {} if self.method.rounds == 1 else copy.deepcopy(self.method.state_dict())
         self._optimise()
+        processes = self.accelerator.num_processes
+        self.checkpoints = Checkpoints(self.method, settings.checkpoint_every, processes, talk)
 
     def _new_model(self) -> Model:
         return new_model(self.split.train.labels, self.settings, self.talk)
@@ -101,42 +108,73 @@ class Training:
         """Start the run folder, or take up the run that is in it."""
         if resume and folder.checkpoint.is_file():
             folder.check_same(config)
-            self.state = State(**load_checkpoint(folder.checkpoint, self.method, self.optimizer))
-            self.skipped.merge(self.state.skipped)
-            self.talk.say(f"resuming {folder.path} after epoch {self.state.epoch - 1}")
+            self.take_up(folder.checkpoint, f"{folder.path}")
             return
         if resume and folder.path.exists() and any(folder.path.iterdir()):
-            self.talk.say(f"{folder.path}: no finished epoch to resume from, starting at the first")
+            self.talk.say(f"{folder.path}: no checkpoint to resume from, starting at the first epoch")
         self.accelerator.wait_for_everyone()  # all have looked before one writes
+        self.checkpoints.file = folder.checkpoint
         if self.accelerator.is_main_process:
             folder.write_config(config)
             folder.write_train(self.split.train.labels)
+
+    def take_up(self, file: Path, name: str) -> None:
+        """Save checkpoints in this file, and continue from the one that is there."""
+        self.checkpoints.file = file
+        if file.is_file():
+            self.state = self.checkpoints.load(self.optimizer)
+            self.skipped.merge(self.state.skipped)
+            inside = f"in epoch {self.state.epoch} after step {self.state.step - 1}"
+            after = inside if self.state.step else f"after epoch {self.state.epoch - 1}"
+            self.talk.say(f"resuming {name} {after}")
+
+    def run_part(self, file: Path | None, name: str) -> None:
+        """Run as a part of another run, which has the folder: with a checkpoint, if there is a file for it."""
+        if file is not None:
+            self.take_up(file, name)
+        self.run(None, lambda log: None)
 
     def run(self, folder: RunFolder | None, told: Callable[[list[dict[str, Any]]], None]) -> None:
         """All epochs of all rounds, then the final model; ``told`` gets the log after every epoch."""
         settings = self.settings
         state = self.state
         total = settings.epochs * self.method.rounds
-        while state.epoch < total and not self._patience_over():
-            started = time.perf_counter()
-            row = self._epoch(state.epoch)
-            row |= self._validate(folder) | self.skipped.figures()
-            row["seconds"] = round(time.perf_counter() - started, 2)
-            state.log.append(row)
-            state.epoch += 1
-            state.skipped = self.skipped.rows()
-            self._tell(row, total)
-            if folder is not None and self.accelerator.is_main_process:
-                # before the checkpoint: a run that is killed in between repeats the epoch
-                folder.write_tables(state.log, state.step_rows(), state.skipped)
-                told(state.log)
-                save_checkpoint(folder.checkpoint, self.method, self.optimizer, vars(state))
+        steps = len(self._batches(0))
+        table = EpochTable(total)
+        self.talk.say(
+            f"train: method {settings.method}, network {settings.network}, {total} epochs of {steps} steps"
+        )
+        with self.talk.bar("train", total * steps, state.epoch * steps + state.step) as self.advance:
+            while state.epoch < total and not self._patience_over():
+                self._started = time.perf_counter() - state.seconds
+                row = self._epoch(state.epoch)
+                row |= self._validate(folder) | self.skipped.figures()
+                row["seconds"] = round(time.perf_counter() - self._started, 2)
+                state.end_epoch(row)
+                for line in table.lines(state.log):
+                    self.talk.detail(line)
+                if folder is not None and self.accelerator.is_main_process:
+                    # before the checkpoint: a run that is killed in between repeats the epoch
+                    folder.write_tables(state.log, state.step_rows(), self.skipped.rows())
+                    told(state.log)
+                self._save()
         self.model.network.eval()
         if folder is not None and self.accelerator.is_main_process:
             used = self.skipped.used()
             folder.write_train(used)
             self.model.save(folder.model.path, model_card(self.model, settings.as_dict(), used))
         self.accelerator.wait_for_everyone()
+
+    def _save(self) -> None:
+        """Write a checkpoint of this moment, if the training has a file for it."""
+        if self.checkpoints.file is not None and self.accelerator.is_main_process:
+            self.state.skipped = self.skipped.rows()
+            self.checkpoints.save(self.optimizer, self.state)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no epoch is left to train."""
+        return self.state.epoch >= self.settings.epochs * self.method.rounds or self._patience_over()
 
     def _patience_over(self) -> bool:
         patience = self.settings.patience
@@ -150,31 +188,48 @@ class Training:
         self.method.load_state_dict({**self.method.state_dict(), **network})
         self._optimise()
 
-    def _epoch(self, epoch: int) -> dict[str, Any]:
-        settings = self.settings
-        method = self.method
+    def _batches(self, epoch: int, start: int = 0) -> Batches:
         rank = self.accelerator.process_index
         world = self.accelerator.num_processes
+        settings = self.settings
+        return Batches(len(self.sources.train), settings.batch_size, epoch, settings.seed, rank, world, start)
+
+    def _begin_epoch(self, epoch: int) -> None:
+        rank = self.accelerator.process_index
         # All randomness of an epoch follows from (seed, epoch), so a resumed run repeats it exactly.
-        torch.manual_seed(int(np.random.SeedSequence([settings.seed, epoch, rank]).generate_state(1)[0]))
-        if epoch and epoch % settings.epochs == 0:
+        torch.manual_seed(int(np.random.SeedSequence([self.settings.seed, epoch, rank]).generate_state(1)[0]))
+        if epoch and epoch % self.settings.epochs == 0:
             self._new_round()
-        method.train()
-        method.begin_epoch(epoch, self._plain_batches)
-        if note := method.note(epoch):
-            self.talk.say(f"epoch {epoch}: {note}")
-        batches = Batches(len(self.sources.train), settings.batch_size, epoch, settings.seed, rank, world)
-        sums: dict[str, float] = {}
-        with self.talk.bar(f"epoch {epoch}", len(batches)) as advance:
-            for number, batch in enumerate(make_loader(self.sources.train, batches, settings.workers)):
-                self.skipped.add("train", batch.failures)
-                for term, value in self._step(batch, epoch, number, len(batches)).items():
-                    sums[term] = sums.get(term, 0.0) + value
-                advance(1)
-        steps = sum(loss is not None for loss in self.state.steps[-len(batches) :])
-        row: dict[str, Any] = {"epoch": epoch, **{name: value / steps for name, value in sums.items()}}
-        row["lr"] = max(group["lr"] for group in self.optimizer.param_groups)
-        return {**row, **method.figures()}
+        self.method.train()
+        self.method.begin_epoch(epoch, self._plain_batches)
+        if note := self.method.note(epoch):
+            self.talk.detail(f"epoch {epoch}: {note}")
+
+    def _epoch(self, epoch: int) -> dict[str, Any]:
+        state = self.state
+        method = self.method
+        if state.step:
+            method.train()
+            self.checkpoints.continue_epoch()
+        else:
+            self._begin_epoch(epoch)
+        count = len(self._batches(epoch))
+        about = summary(epoch, state.log)
+        loader = make_loader(self.sources.train, self._batches(epoch, state.step), self.settings.workers)
+        for number, batch in enumerate(loader, state.step):
+            self.skipped.add("train", batch.failures)
+            for term, value in self._step(batch, epoch, number, count).items():
+                state.sums[term] = state.sums.get(term, 0.0) + value
+            state.step = number + 1
+            self.advance(1, about)
+            if self.checkpoints.is_due():
+                check_state(method, self.optimizer, f"epoch {epoch}, step {number}")
+                state.seconds = time.perf_counter() - self._started
+                self._save()
+        check_state(method, self.optimizer, f"epoch {epoch}, step {count - 1}")
+        steps = sum(loss is not None for loss in state.steps[-count:])
+        row: dict[str, Any] = {"epoch": epoch, **{name: value / steps for name, value in state.sums.items()}}
+        return {**row, "lr": state.lr, **method.figures()}
 
     def _step(self, batch: Batch, epoch: int, number: int, count: int) -> dict[str, float]:
         # A process that could read none of its images would leave the others waiting: all leave out the step.
@@ -182,6 +237,7 @@ class Training:
             self.state.steps.append(None)
             return {}
         settings = self.settings
+        where = f"epoch {epoch}, step {number}"
         self.method.begin_step(epoch + number / count)
         step = epoch % settings.epochs * count + number
         factor = schedule_factor(
@@ -189,16 +245,16 @@ class Training:
         )
         for group in self.optimizer.param_groups:
             group["lr"] = group["base_lr"] * factor
+        self.state.lr = max(group["lr"] for group in self.optimizer.param_groups)
+        batch = batch.to(self.device)
         with self.accelerator.autocast():
-            terms = self.wrapped(batch.to(self.device))
+            terms = self.wrapped(batch)
             loss = sum(terms.values(), torch.zeros((), device=self.device))
-        if not torch.isfinite(loss):
-            parts = ", ".join(f"{name} {value.item():.3g}" for name, value in terms.items())
-            raise SarbError(
-                f"the loss is not finite at epoch {epoch}, step {number} ({parts}); try a smaller lr or clip=1"
-            )
+        check_loss(loss, terms, batch, self.method, self.split.train.labels.paths, where)
         self.optimizer.zero_grad(set_to_none=True)
         self.accelerator.backward(loss)
+        if self.accelerator.scaler is None:  # which leaves out steps with such gradients itself
+            check_gradients(self.method, where)
         if settings.clip > 0:
             self.accelerator.clip_grad_norm_(self.method.parameters(), settings.clip)
         self.optimizer.step()
@@ -233,15 +289,3 @@ class Training:
             if folder is not None and self.accelerator.is_main_process:
                 self.model.save(folder.best.path)
         return {f"valid_{name}": result[name] for name in ("mAP", "mAP_interpolated", "OF1", "CF1")}
-
-    def _tell(self, row: dict[str, Any], total: int) -> None:
-        names = (
-            "loss",
-            "valid_mAP",
-            "alpha",
-            "beta",
-            *(name for name in row if name.startswith("completed_")),
-        )
-        numbers = "  ".join(f"{name} {row[name]:.4g}" for name in names if name in row)
-        left = (total - self.state.epoch) * float(np.mean([entry["seconds"] for entry in self.state.log]))
-        self.talk.say(f"epoch {row['epoch']}  {numbers}  {row['seconds']:.1f} s, about {left:.0f} s left")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
-from sarb.methods.base import Method
+from sarb.methods.base import Method, Rate
 from sarb.networks.base import Network
 from sarb.settings import METHOD_PART
 
@@ -41,18 +41,24 @@ def part_of(name: str, network: Network) -> str:
 def parameter_groups(
     method: Method, lr: float, scale: Mapping[str, float], weight_decay: float
 ) -> list[dict[str, object]]:
-    """One group per part with learning rate ``lr · scale[part]``; blend coefficients have no weight decay."""
-    parts: dict[str, list[nn.Parameter]] = {}
+    """One group per part with learning rate ``lr · scale[part]``; blend coefficients have no weight decay.
+
+    What a method lists in ``rates`` learns at a rate of its own.
+    """
+    parts: dict[tuple[str, Rate], list[nn.Parameter]] = {}
     for name, parameter in method.named_parameters():
         if parameter.requires_grad:
-            parts.setdefault(part_of(name, method.network), []).append(parameter)
+            part = part_of(name, method.network)
+            usual = Rate(scale.get(part, 1.0), decay=part != METHOD_PART)
+            own = [rate for prefix, rate in method.rates.items() if name.startswith(prefix)]
+            parts.setdefault((part, own[0] if own else usual), []).append(parameter)
     return [
         {
             "params": parameters,
-            "lr": lr * scale.get(part, 1.0),
-            "base_lr": lr * scale.get(part, 1.0),
-            "weight_decay": 0.0 if part == METHOD_PART else weight_decay,
+            "lr": lr * rate.factor,
+            "base_lr": lr * rate.factor,
+            "weight_decay": weight_decay if rate.decay else 0.0,
             "part": part,
         }
-        for part, parameters in parts.items()
+        for (part, rate), parameters in parts.items()
     ]

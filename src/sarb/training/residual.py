@@ -13,8 +13,9 @@ learns on everything and joins the model:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +29,15 @@ from sarb.auto.rung import Rung
 from sarb.auto.solver import log_loss
 from sarb.batches.sources import Split
 from sarb.data.dataset import Dataset
+from sarb.errors import ConfigError
 from sarb.labels import UNKNOWN, LabelMatrix
 from sarb.model import Model
 from sarb.networks.backbones.base import Backbone
 from sarb.networks.base import Network
 from sarb.networks.on_top import OnTop
 from sarb.progress import Progress
+from sarb.registry import METHODS, find
+from sarb.runs.checkpoint import part_file
 from sarb.runs.folder import RunFolder
 from sarb.settings import Settings, resolve
 from sarb.training.loop import Training
@@ -78,6 +82,7 @@ class Task:
         backbone: whose maps the ladder was fitted to.
         settings: of the residual.
         talk: reports progress.
+        checkpoints: folder for the checkpoints of the networks; None for none.
     """
 
     whole: Dataset
@@ -90,6 +95,7 @@ class Task:
     backbone: Backbone
     settings: Settings
     talk: Progress
+    checkpoints: Path | None = None
 
     def without(self, hidden: Mask) -> Floats:
         """Out-of-fold logits (n, C) of a ladder that has not seen the entries in ``hidden`` (n, C)."""
@@ -110,7 +116,10 @@ class Task:
         held = np.zeros(offsets.shape, np.int8)
         held[self.rows] = np.where(seen, UNKNOWN, self.labels.values)
         training = ResidualTraining(replace(self.whole, labels=labels), self, Held(offsets, held))
-        training.run(None, lambda log: None)
+        start = (values.tobytes(), offsets.tobytes(), held.tobytes(), training.settings.identity())
+        weights = self.backbone.frozen_fingerprint().encode()
+        name = "residual"
+        training.run_part(part_file(self.checkpoints, name, *start, weights), name)
         best = training.state.best_epoch
         return Trained(
             training.inner,
@@ -181,12 +190,15 @@ class ResidualTraining(Training):
         return result
 
 
-def residual_settings(settings: Settings, method: str) -> Settings:
+def residual_settings(settings: Settings, method: str, options: Mapping[str, Any] | None = None) -> Settings:
     """Settings of the residual: those of the run, with the network, method and rates of the recipe ``auto``."""
+    if method in METHODS and not find("method", METHODS, method).on_top:
+        problem = f"method '{method}' cannot train a residual; choose another, such as partial_bce or sarb"
+        raise ConfigError([problem])
     shared = {
         field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in OWN
     }
-    return resolve("auto", method=method, network="ssgrl", **shared)
+    return resolve("auto", method=method, network="ssgrl", method_options=dict(options or {}), **shared)
 
 
 def fit_residual(task: Task) -> tuple[Rung, Residual | None, Floats]:

@@ -14,9 +14,9 @@ import torch
 from sarb import __version__
 from sarb.batches.sources import Sources, Split
 from sarb.data.dataset import Dataset
-from sarb.errors import ConfigError, SarbError
+from sarb.errors import ConfigError, SarbError, check_type, setting
 from sarb.labels import LabelMatrix
-from sarb.model import Model
+from sarb.model import LEARNED, Model
 from sarb.progress import Progress
 from sarb.registry import METHODS, find
 from sarb.runs.folder import RunFolder
@@ -39,6 +39,7 @@ class Run:
         config: content of ``config.json``.
         folder: the run folder; None if nothing was written.
         writes: False in all processes but the first of ``torchrun``.
+        finished: whether the folder held the finished model already, so that nothing was trained or written.
     """
 
     model: Model
@@ -49,6 +50,7 @@ class Run:
     config: dict[str, Any]
     folder: RunFolder | None
     writes: bool
+    finished: bool = False
 
 
 def fit(
@@ -83,13 +85,15 @@ def fit(
         train: images with labels in {-1, 0, +1}; hide some first with ``train.hide(known, seed)``.
         method: a key of ``METHODS``; None takes the recipe's.
         network: a key of ``NETWORKS``; None takes the recipe's, ``probe`` for ``auto``, otherwise ``ssgrl``.
-        backbone: a key of ``BACKBONES``; ``efficientnet_lite0``.
+        backbone: a key of ``BACKBONES``, ``timm:NAME`` or ``hf:NAME``; ``efficientnet_lite0``.
         seed: of weights, order, augmentation and blending (0); the same seed gives the same model.
         out: run folder to write; None writes nothing.
         valid: share of the training images (or a Dataset) for validation after each epoch.
-        words: GloVe-format file of word vectors, not used by ``auto``; missing names get a learned embedding.
+        words: GloVe-format file of word vectors, or ``hf:NAME`` for the text encoder of a CLIP or SigLIP model,
+            the default with such a backbone; not used by ``auto``. Missing names, and all with ``"none"``, get a
+            learned embedding.
         init: model or folder to start from; ``auto`` takes over its backbone only.
-        resume: continue the run in ``out`` from its last finished epoch.
+        resume: continue the run in ``out`` from its last checkpoint, see ``checkpoint_every``.
         patience: stop after this many epochs without a better validation mAP; ``auto`` needs no ``valid``.
         method_options: keyword arguments of the method, e.g. ``{"claims": "strict"}`` for ``auto``.
         network_options: of the network, e.g. ``{"csrl": "sam"}`` for ``ssgrl``.
@@ -143,19 +147,22 @@ def start_run(
     """Train with settings that are resolved already; arguments as in :func:`fit`."""
     kind = Fitting if find("method", METHODS, settings.method).fitted else Training
     if settings.patience is not None and not valid and kind is Training:
-        raise ConfigError(["patience needs a validation split: add valid=0.1 (--valid 0.1)"])
+        raise ConfigError([f"patience needs a validation split: add {setting('valid', 0.1)}"])
     folder = None if out is None else RunFolder(out)
     trackers = Trackers.of(track, None if folder is None else folder.path)
     _check_start(train, folder, resume)  # before the first long computation
     training = kind(train, settings, valid, init, Progress.of(progress))
     config = _config(training, record or {})
+    finished = False
     if folder is not None:
         training.open(folder, config, resume)
-    with trackers:
-        trackers.open(config, training.state.log, writing=training.writes)
-        training.run(folder, trackers.log)
+        finished = resume and training.finished and folder.model.exists()
+    if not finished:
+        with trackers:
+            trackers.open(config, training.state.log, writing=training.writes)
+            training.run(folder, trackers.log)
     return Run(
-        model=training.model,
+        model=training.model if folder is None or not finished else Model.load(folder.model.path),
         settings=training.settings,
         split=training.split,
         sources=training.sources,
@@ -163,20 +170,24 @@ def start_run(
         config=config,
         folder=folder,
         writes=training.writes,
+        finished=finished,
     )
 
 
 def _check_start(train: Dataset, folder: RunFolder | None, resume: bool) -> None:
     """Refuse what cannot become a run."""
+    check_type("train", train, Dataset, "a Dataset, such as sarb.load(SOURCE).train")
     if not len(train):
         raise SarbError(f"{train.name}: there are no training images")
     if not train.labels.known.any():
         raise SarbError(f"{train.name}: none of the {train.labels.values.size:,} training labels is known")
     if resume and folder is None:
-        raise ConfigError(["resume needs the run folder: give out=DIR (--out DIR)"])
+        raise ConfigError([f"resume needs the run folder: give {setting('out', 'DIR')}"])
+    if folder is not None and resume:
+        folder.model.check_whole()
     if folder is not None and (folder.checkpoint.is_file() or folder.model.exists()) and not resume:
         raise SarbError(
-            f"{folder.path}: holds a run already; continue it with resume=True (--resume) or choose another folder"
+            f"{folder.path}: holds a run already; continue it with {setting('resume')} or choose another folder"
         )
 
 
@@ -187,6 +198,7 @@ def _config(training: Training | Fitting, record: Mapping[str, Any]) -> dict[str
         "settings": training.settings.as_dict(),
         "data": {
             "name": train.name,
+            "root": str(train.root.absolute()),
             "images": len(train),
             "known_share": train.labels.known_share,
             "labels": train.labels.fingerprint(),
@@ -207,7 +219,11 @@ def _words(training: Training | Fitting) -> str:
     """Where the category semantics come from, in words for the report."""
     if not training.model.network.uses_words:
         return "not used"
-    return training.settings.words or "none given: one embedding per category is learned"
+    encoder = training.model.config.get("word_source")
+    if encoder is not None:
+        return f"text encoder of {encoder}"
+    given = training.settings.words
+    return given if given not in (None, LEARNED) else "none given: one embedding per category is learned"
 
 
 def _versions() -> dict[str, str]:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from sarb.errors import ConfigError, SarbError, unknown_name
+from sarb.errors import ConfigError, SarbError, setting, unknown_name
 from sarb.files import atomic_write
 
 Row = Mapping[str, Any]
@@ -130,7 +130,7 @@ class Trackers:
         chosen = [names] if isinstance(names, str) else list(dict.fromkeys(names or []))
         problems = track_problems(chosen)
         if chosen and folder is None:
-            problems.append("tracking needs a run folder: give out=DIR (--out DIR)")
+            problems.append(f"tracking needs a run folder: give {setting('out', 'DIR')}")
         if problems:
             raise ConfigError(problems)
         self._classes = [TRACKERS[name] for name in chosen]
