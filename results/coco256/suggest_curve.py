@@ -36,6 +36,8 @@ COLUMNS = (
     "seconds",
 )
 STRATEGIES = ("suggest", "random")
+#: the defaults of ``suggest`` when the study ran; benchmarks/suggest.py measures those of today
+WEIGHTS = {"finds": 1.0, "uncertainty": 0.5, "cooccurrence": 0.25}
 
 
 def ask(strategy: str, scores: Any, labels: Any, count: int, calibration: Any, seed: int) -> tuple[Any, Any]:
@@ -45,7 +47,7 @@ def ask(strategy: str, scores: Any, labels: Any, count: int, calibration: Any, s
     import sarb
 
     if strategy == "suggest":
-        found = sarb.suggest(scores, labels, count, calibration=calibration)
+        found = sarb.suggest(scores, labels, count, calibration=calibration, **WEIGHTS)
         return found.row, found.column
     row, column = np.nonzero(~labels.known)
     chosen = np.random.default_rng(seed).choice(len(row), count, replace=False)

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.baseline import CHOICES, baseline
 from benchmarks.default import grid, main, summary
 from benchmarks.fits import COLUMNS, Key, Results
-from benchmarks.paired import compare, resampled_map
+from benchmarks.paired import difference
 from benchmarks.source import Cell, How, Source
 
 import sarb
@@ -31,35 +31,16 @@ def made(photos=60, categories=3, seed=0):
     return random, labels
 
 
-def test_resampled_map_repeats_photos():
-    random, labels = made()
-    labels[random.random_sample(labels.shape) < 0.2] = 0
-    scores = random.randint(6, size=labels.shape).astype(float)  # many equal scores
-    rows = random.randint(len(labels), size=len(labels))
-    drawn = np.bincount(rows, minlength=len(labels))
-    counts = np.stack([np.ones_like(drawn), drawn], axis=1).astype(np.int32)
-    expected = [evaluate(scores, labels)["mAP"], evaluate(scores[rows], labels[rows])["mAP"]]
-    assert resampled_map(scores, labels, counts) == pytest.approx(expected)
-
-
-def test_resampled_map_leaves_out_a_category_without_positives():
-    random, labels = made()
-    labels[:, 1] = -1
-    scores = random.standard_normal(labels.shape)
-    counts = np.ones((len(labels), 1), np.int32)
-    assert resampled_map(scores, labels, counts) == pytest.approx([evaluate(scores, labels)["mAP"]])
-
-
-def test_compare_pools_the_masks_and_knows_a_winner():
+def test_the_difference_pools_the_masks_and_knows_a_winner():
     random, labels = made(200)
     noise = random.standard_normal((4, *labels.shape))
     good = [labels + noise[0], labels + noise[1]]
     poor = [0.2 * labels + noise[2], 0.2 * labels + noise[3]]
-    won = compare(good, poor, labels, resamples=100)
+    won = difference(good, poor, labels)
     means = [np.mean([evaluate(scores, labels)["mAP"] for scores in kind]) for kind in (good, poor)]
-    assert won.mean == pytest.approx(means[0] - means[1])
-    assert 0 < won.low < won.mean < won.high
-    assert compare(good, good, labels, resamples=20) == (0, 0, 0)
+    assert won["gain"] == f"{means[0] - means[1]:+.2f}"
+    assert 0 < float(won["low"]) < float(won["gain"]) < float(won["high"])
+    assert difference(good, good, labels) == {"gain": "+0.00", "low": "+0.00", "high": "+0.00"}
 
 
 def test_baseline_learns_from_known_entries_only():

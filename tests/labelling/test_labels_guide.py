@@ -36,4 +36,5 @@ def test_tables_have_what_the_code_has():
     weights = {row[0].strip("`"): float(row[1]) for row in table(ROOT / "docs/suggest.md", "weight")}
     parameters = inspect.signature(sarb.suggest).parameters
     assert weights == {name: parameters[name].default for name in weights}
-    assert {*weights, "calibration"} == {p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
+    others = {"calibration", "out_of_fold", "parts"}
+    assert {*weights, *others} == {p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY}

@@ -10,7 +10,7 @@ import sarb
 from sarb.errors import ConfigError
 from sarb.labelling.calibration import calibrate
 from sarb.labelling.reliability import base_rates
-from sarb.labelling.suggestion import SMOOTHING, _before, entropy, suggest, told
+from sarb.labelling.suggestion import SMOOTHING, _before, entropy, suggest, told, usual_budget
 from sarb.labels import LabelMatrix
 from sarb.scores import Scores
 from tests.labelling.made_scores import make
@@ -39,7 +39,8 @@ def slow_scores(p, labels, finds, uncertainty, cooccurrence, rarity, diversity):
     first = {}
     for e in entries:
         better = [o for o in entries if o[1] == e[1] and (w[o], -o[0]) > (w[e], -e[0])]
-        n = (values[:, e[1]] > 0).sum() + sum(p[o] for o in better)
+        kind, chance = (-1, 1 - p) if p[:, e[1]].mean() > 0.5 else (1, p)
+        n = (values[:, e[1]] == kind).sum() + sum(chance[o] for o in better)
         first[e] = w[e] / (1 + n / rarity)
     return {
         e: first[e]
@@ -50,6 +51,8 @@ def slow_scores(p, labels, finds, uncertainty, cooccurrence, rarity, diversity):
 
 def test_against_a_slow_loop():
     scores, labels, _, _ = make(12, [1.0, 0.5, 2.0, 1.0], [0.0, -1.0, 0.0, -2.0], known=0.4)
+    scores = Scores(scores.logits + np.array([0, 0, 3, 0]), labels.categories, labels.paths)
+    assert scores.probabilities.mean(0)[1] < 0.5 < scores.probabilities.mean(0)[2]
     weights = {"finds": 0.8, "uncertainty": 0.6, "cooccurrence": 0.4, "rarity": 3.0, "diversity": 0.3}
     expected = slow_scores(scores.probabilities, labels, **weights)
     found = suggest(scores, labels, 1000, **weights)
@@ -84,6 +87,27 @@ def test_rare_categories_come_first():
     found = suggest(Scores(np.zeros((5, 2)), ["common", "rare"]), labels, 2)
     assert [question.label for question in found.questions] == ["rare", "common"]
     assert "1 known positive of rare" in found.questions[0].reason
+
+
+def test_where_most_are_present_the_absent_ones_are_rare():
+    values = np.array([[1, -1], [1, -1], [1, 1], [1, 1], [0, 0]])
+    labels = LabelMatrix(values, ["always", "often"])
+    found = suggest(Scores(np.full((5, 2), 0.1), labels.categories), labels, 2)
+    assert [question.label for question in found.questions] == ["always", "often"]
+
+
+def test_open_answers_come_before_likely_ones():
+    labels = LabelMatrix(np.zeros((3, 1)), ["a"])
+    found = suggest(Scores([[4.0], [0.0], [-4.0]], ["a"]), labels, 1)
+    assert found.row.tolist() == [1]
+
+
+@pytest.mark.parametrize(("images", "expected"), [(10, 10), (60, 50), (8000, 80), (300_000, 2000)])
+def test_the_default_budget(images, expected):
+    labels = LabelMatrix(np.zeros((images, 1)), ["a"])
+    assert usual_budget(labels) == expected
+    if images < 100:
+        assert len(suggest(Scores(np.zeros((images, 1)), ["a"], labels.paths), labels)) == expected
 
 
 def test_images_are_spread():

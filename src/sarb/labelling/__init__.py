@@ -10,4 +10,5 @@ completion    ``complete``: fill unknown labels
 formats       the files it writes
 conflicts     known labels that look wrong
 suggestion    ``suggest``: which labels to ask for next
+outlook       what to expect of the answers
 """

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.errors import DataError, SarbError, check_choice, did_you_mean
-from sarb.files import read_json, write_json
+from sarb.errors import DataError, SarbError, check_choice, check_type, did_you_mean
+from sarb.files import atomic_write, json_text
 from sarb.labelling.platt import Known, fit_platt, fit_temperature, sigmoid
 from sarb.labelling.reliability import base_rates, brier_score, calibration_error, reliability_table
 from sarb.labelling.thresholds import LEVELS, best_f1, level_counts
 from sarb.labels import PRESENT, LabelMatrix
+from sarb.runs.checks import WrongValueError, read_checked
+from sarb.runs.schema import CALIBRATION, MOST_BYTES
 from sarb.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -27,6 +29,9 @@ UNCALIBRATED = "none"
 #: the threshold of a probability that nothing else is known about
 HALF = 0.5
 FORMAT = 1
+AGAIN = "run 'sarb calibrate' to write a new one"
+#: kind -> strength; a weaker calibration does not replace a stronger one of the same weights
+KINDS = {"held-out": 1, "validation": 1, "out-of-fold": 2}
 #: a category with at least this many known labels of each kind gets its own isotonic curve
 ISOTONIC_LEAST = 30
 #: the figures are cross-validated over this many parts of the held-out labels
@@ -52,6 +57,8 @@ class Calibration:
             spread.
         weights: SHA-256 of the weights it was fitted to, which are the only ones it applies to; empty before
             it is stored with a model.
+        kind: which labels it was fitted on, one of ``KINDS``: those of validation images, out-of-fold scores of all
+            known labels, or any others that were held out.
     """
 
     categories: tuple[str, ...]
@@ -64,6 +71,7 @@ class Calibration:
     knots: tuple[Knots, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
     weights: str = ""
+    kind: str = "held-out"
 
     @classmethod
     def identity(cls, categories: Sequence[str]) -> Calibration:
@@ -84,6 +92,25 @@ class Calibration:
         """False for the :meth:`identity`."""
         return self.method != UNCALIBRATED
 
+    def stronger_than(self, other: Calibration) -> bool:
+        """Whether its labels say more than those of another one."""
+        return KINDS[self.kind] > KINDS[other.kind]
+
+    @property
+    def probabilities_are(self) -> str:
+        """Which probabilities these are, in words."""
+        return f"calibrated ({self.method}) on {self.source}" if self.fitted else "not calibrated"
+
+    @property
+    def thresholds_are(self) -> str:
+        """Where the thresholds come from, in words."""
+        return (
+            "one per category, best F1 on the same labels" if self.fitted else f"{HALF:g} for all categories"
+        )
+
+    def __str__(self) -> str:
+        return f"probabilities: {self.probabilities_are}; thresholds: {self.thresholds_are}"
+
     def __repr__(self) -> str:
         return f"Calibration({self.method}, {len(self.categories)} categories, {self.source})"
 
@@ -102,18 +129,17 @@ class Calibration:
         p = np.clip(self(scores), 1e-9, 1 - 1e-9)
         return Scores(np.log(p / (1 - p)), scores.categories, scores.paths, scores.skipped)
 
+    def present(self, scores: Scores) -> NDArray[np.bool_]:
+        """(N, C) whether the probability reaches the threshold of its category."""
+        return np.asarray(self(scores) >= self.ordered(scores.categories).thresholds)
+
     def decided(self, scores: Scores) -> list[list[tuple[str, float]]]:
         """Per image the (name, probability) of categories that reach their threshold, most probable first."""
         p = self(scores)
-        thresholds = self.ordered(scores.categories).thresholds
         order = np.argsort(-p, axis=1, kind="stable")
         return [
-            [
-                (scores.categories[place], float(row[place]))
-                for place in places
-                if row[place] >= thresholds[place]
-            ]
-            for row, places in zip(p, order, strict=True)
+            [(scores.categories[place], float(row[place])) for place in places if present[place]]
+            for row, places, present in zip(p, order, self.present(scores), strict=True)
         ]
 
     def ordered(self, categories: Sequence[str]) -> Calibration:
@@ -157,65 +183,105 @@ class Calibration:
         head = {
             "format": FORMAT,
             "method": self.method,
+            "kind": self.kind,
             "source": self.source,
             "levels": self.counts.shape[2],
             **({"weights": self.weights} if self.weights else {}),
         }
         return {**head, **self.figures, "categories": rows}
 
+    def to_bytes(self) -> bytes:
+        """Content of ``thresholds.json`` as text."""
+        return json_text(self.to_dict()).encode()
+
     def save(self, path: str | Path) -> None:
         """Write ``thresholds.json``."""
-        write_json(path, self.to_dict())
+        with atomic_write(path, "wb") as file:
+            file.write(self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> Calibration:
         """Read what :meth:`save` wrote."""
         try:
-            stored = read_json(path)
-        except (OSError, ValueError) as error:
-            raise _unreadable(path, error) from error
-        return cls.from_dict(stored, path)
+            stored = read_checked(Path(path), CALIBRATION, MOST_BYTES)
+        except DataError as error:
+            raise SarbError(f"{error}; {AGAIN}") from error
+        return cls._of(stored, path)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], path: str | Path) -> Calibration:
         """Read the content of :meth:`to_dict`; ``path`` is named in errors."""
         try:
-            stored = dict(content)
-            rows = stored.pop("categories")
-            levels = int(stored.pop("levels"))
-            if stored.pop("format") > FORMAT:
-                raise SarbError(f"{path}: written by a newer sarb; please upgrade")
-            slope, offset, thresholds = (
-                np.array([row[name] for row in rows], np.float64) for name in ("slope", "offset", "threshold")
-            )
-            counts = np.array(
-                [[_dense(row[kind], levels) for row in rows] for kind in ("present_at", "absent_at")],
-                np.int64,
-            ).reshape(2, len(rows), levels)
-            knots = tuple(
-                (np.array(row["knots"][0]), np.array(row["knots"][1])) for row in rows if "knots" in row
-            )
-            names = tuple(str(row["category"]) for row in rows)
-            method = str(stored.pop("method"))
-            source = str(stored.pop("source"))
-            weights = str(stored.pop("weights", ""))
-        except (ValueError, KeyError, TypeError, IndexError) as error:
-            raise _unreadable(path, error) from error
-        return cls(names, slope, offset, thresholds, method, source, counts, knots, stored, weights)
+            CALIBRATION(content, "")
+        except WrongValueError as error:
+            raise SarbError(f"{path}: cannot be read as a calibration: {error}") from error
+        return cls._of(content, path)
+
+    @classmethod
+    def _of(cls, content: Mapping[str, Any], path: str | Path) -> Calibration:
+        """Take apart what has passed the schema."""
+        stored = dict(content)
+        rows = stored.pop("categories")
+        levels = stored.pop("levels")
+        if stored.pop("format") > FORMAT:
+            raise SarbError(f"{path}: written by a newer sarb; please upgrade")
+        names = tuple(row["category"] for row in rows)
+        if len(set(names)) < len(names):
+            raise SarbError(f"{path}: 'categories' must have different names; {AGAIN}")
+        slope, offset, thresholds = (
+            np.array([row[name] for row in rows], np.float64) for name in ("slope", "offset", "threshold")
+        )
+        counts = np.zeros((2, len(rows), levels), np.int64)
+        for place, row in enumerate(rows):
+            for which, field_name in enumerate(("present_at", "absent_at")):
+                for level, count in row[field_name].items():
+                    counts[
+                        which, place, _level(level, levels, f"{path}: 'categories[{place}].{field_name}'")
+                    ] = count
+        source = stored.pop("source")
+        return cls(
+            names,
+            slope,
+            offset,
+            thresholds,
+            stored.pop("method"),
+            source,
+            counts,
+            _knots(rows, path),
+            {name: value for name, value in stored.items() if name not in ("weights", "kind")},
+            stored.get("weights", ""),
+            stored.get("kind", _older_kind(source)),
+        )
 
 
-def _unreadable(path: str | Path, error: Exception) -> SarbError:
-    return SarbError(
-        f"{path}: cannot be read as a calibration ({error!r}); run 'sarb calibrate' to write a new one"
+def _level(text: str, levels: int, where: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 4 or int(text) >= levels:
+        raise SarbError(f"{where} has the level '{text[:20]}', expected 0 to {levels - 1}; {AGAIN}")
+    return int(text)
+
+
+def _knots(rows: Sequence[Mapping[str, Any]], path: str | Path) -> tuple[Knots, ...]:
+    """The curves of all categories, or none."""
+    curves = [
+        tuple(np.array(values, np.float64) for values in row["knots"]) for row in rows if "knots" in row
+    ]
+    rising = all(
+        0 < len(x) == len(y) and (np.diff(x) >= 0).all() and ((y >= 0) & (y <= 1)).all() for x, y in curves
     )
+    if not rising or len(curves) not in (0, len(rows)):
+        raise SarbError(
+            f"{path}: 'knots' must be a rising curve of probabilities, in every category or in none; {AGAIN}"
+        )
+    return tuple((x, y) for x, y in curves)
+
+
+def _older_kind(source: str) -> str:
+    """The kind of a file from before kinds, from its description."""
+    return next((kind for kind in ("out-of-fold", "validation") if kind in source), "held-out")
 
 
 def _sparse(counts: NDArray[np.int64]) -> dict[str, int]:
     return {str(level): int(counts[level]) for level in np.flatnonzero(counts)}
-
-
-def _dense(counts: Mapping[str, int], levels: int) -> list[int]:
-    return [int(counts.get(str(level), 0)) for level in range(levels)]
 
 
 def calibrate(
@@ -224,6 +290,7 @@ def calibrate(
     *,
     method: str = "platt",
     source: str = "held-out labels",
+    kind: str = "held-out",
     seed: int = 0,
 ) -> Calibration:
     """Fit probabilities and thresholds to held-out known labels.
@@ -240,9 +307,11 @@ def calibrate(
             curve per category with at least 30 known labels of each kind, on top of ``platt``; the others
             share one.
         source: description of where the labels come from.
+        kind: ``held-out``, ``validation`` or ``out-of-fold``, see :class:`Calibration`.
         seed: of the five parts.
     """
     check_choice("calibration method", method, METHODS)
+    check_choice("kind of calibration", kind, KINDS)
     check_fit(scores, labels)
     if not (labels.positives.sum() and labels.negatives.sum()):
         raise DataError(
@@ -275,6 +344,7 @@ def calibrate(
             **figures({"before": scores.probabilities, "after": after, "base_rate": base}, labels),
             **fitted.figures,
         },
+        kind=kind,
     )
 
 
@@ -293,6 +363,8 @@ def figures(probabilities: Mapping[str, Floats], labels: LabelMatrix) -> dict[st
 
 def check_fit(scores: Scores, labels: LabelMatrix) -> None:
     """Raise unless scores and labels are of the same images and categories."""
+    check_type("scores", scores, Scores, "Scores, which sarb.predict(model, images) returns")
+    check_type("labels", labels, LabelMatrix, "a LabelMatrix, such as train.labels")
     if scores.categories != labels.categories:
         raise DataError("scores and labels must have the same categories in the same order")
     if scores.paths != labels.paths:

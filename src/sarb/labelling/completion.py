@@ -5,11 +5,15 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.errors import ConfigError, check_share
+from sarb.errors import ConfigError, check_share, named
+from sarb.handover.cleanlab import BinaryProblem, binary_problems
+from sarb.handover.datasets import to_dataset
+from sarb.handover.fiftyone import to_samples
 from sarb.labelling.calibration import HALF, Calibration, check_fit
 from sarb.labelling.conflicts import Conflict, find_conflicts
 from sarb.labelling.formats import long_csv, save_filled
@@ -92,6 +96,40 @@ class Filled:
         """Return CSV text with one row per image and category, and write it to ``path`` if given."""
         return long_csv(self, path)
 
+    def to_cleanlab(self) -> dict[str, BinaryProblem]:
+        """Return category -> a binary problem for cleanlab: the given labels and the calibrated probabilities.
+
+        Filled labels are left out: the model would agree with itself.
+        """
+        return binary_problems(self.given.values, self.calibrated, self.labels.categories)
+
+    def to_datasets(self, root: str | Path | None = None) -> Any:
+        """Return a Hugging Face ``datasets.Dataset``.
+
+        Columns: ``file_name``, ``present`` and ``absent`` (given labels), ``filled_present`` and
+        ``filled_absent`` (machine labels), and ``confidence`` per category, by name. A category that is in none
+        of the lists is unknown. With ``root``, the folder of the images, there is a column ``image`` as well.
+        """
+        return to_dataset(
+            self.labels.paths,
+            self.labels.categories,
+            lists=self._lists(),
+            numbers={"confidence": self.confidence},
+            root=root,
+        )
+
+    def to_fiftyone(self, root: str | Path | None = None) -> list[Any]:
+        """Return a ``fiftyone.Sample`` per image, with the lists of :meth:`to_datasets` as fields."""
+        return to_samples(self.labels.paths, self.labels.categories, self._lists(), self.confidence, root)
+
+    def _lists(self) -> dict[str, NDArray[np.bool_]]:
+        return {
+            "present": self.given.values == PRESENT,
+            "absent": self.given.values == ABSENT,
+            "filled_present": self.present,
+            "filled_absent": self.absent,
+        }
+
     def save(self, path: str | Path, to: str = "long") -> Path:
         """Write a file: ``long``, ``open_images`` or ``label_studio``, see :mod:`sarb.labelling.formats`."""
         return save_filled(self, path, to)
@@ -125,9 +163,7 @@ def complete(
     """
     check_fit(scores, labels)
     if min_confidence is not None and min_precision is not None:
-        raise ConfigError(
-            ["choose one of min_confidence (--min-confidence) and min_precision (--min-precision)"]
-        )
+        raise ConfigError([f"choose one of {named('min_confidence')} and {named('min_precision')}"])
     calibration = calibration or Calibration.identity(scores.categories)
     calibrated = calibration(scores)
     usual = calibration.ordered(scores.categories).thresholds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from sarb.errors import ConfigError
 from sarb.inference.prediction import predict
 from sarb.labels import LabelMatrix
 from sarb.progress import Progress
+from sarb.runs.folder import kept_scores, write_kept_scores
 from sarb.scores import Scores
 from sarb.settings import Settings, resolve
 from sarb.training.run import start_run
@@ -50,7 +52,7 @@ def out_of_fold(
     *,
     part_seed: int = 0,
     out: str | Path | None = None,
-    progress: bool = True,
+    progress: bool | Progress = True,
     settings: Settings | None = None,
     **options: Any,
 ) -> Scores:
@@ -60,7 +62,8 @@ def out_of_fold(
         train: the training images with their labels.
         folds: how many parts; more cost more trainings and leave each model more labels.
         part_seed: of the parts; the trainings have the seed in ``options``.
-        out: folder that keeps the scores of each finished part, so that an interrupted call goes on there.
+        out: folder that keeps the scores of each finished part and the checkpoint of the one in training, so that
+            an interrupted call goes on there.
         progress: talk to stderr.
         settings: of the trainings, resolved already.
         options: settings of :func:`sarb.fit`, where ``settings`` is not given.
@@ -70,21 +73,23 @@ def out_of_fold(
         that they are scored just as the known ones were. Images that cannot be read are left out.
     """
     settings = settings or resolve(**options)
-    talk = Progress(progress)
+    talk = Progress.of(progress)
     part = fold_numbers(train.labels, folds, part_seed)
     logits = np.full(train.labels.shape, np.nan, np.float32)
     rows = {path: row for row, path in enumerate(train.labels.paths)}
     for number in range(folds):
         kept = Path(out) / f"fold-{number}-of-{folds}.npz" if out is not None else None
-        if kept is not None and kept.is_file():
-            scores = Scores.load(kept)
-        else:
+        scores = None if kept is None else kept_scores(kept, talk.say)
+        if scores is None:
             learned = replace(train, labels=without(train.labels, part == number))
             talk.say(f"part {number + 1} of {folds}")
-            model = start_run(learned, settings, progress=talk).model
+            # with checkpoints; the labels are in the name, so that no other part is ever continued
+            run = None if out is None else Path(out) / f"run-{learned.labels.fingerprint()[:16]}"
+            model = start_run(learned, settings, out=run, resume=run is not None, progress=talk).model
             scores = predict(model, train, cache=bool(settings.cache), unreadable="skip")
-            if kept is not None:
-                scores.save(kept)
+            if kept is not None and run is not None:
+                write_kept_scores(kept, scores)
+                shutil.rmtree(run, ignore_errors=True)
         found = np.array([rows[path] for path in scores.paths], np.int64)
         logits[found] = np.where(part[found] == number, scores.logits, logits[found])
     readable = ~np.asarray(np.isnan(logits).any(1), bool)

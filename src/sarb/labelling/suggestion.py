@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sarb.errors import ConfigError
 from sarb.labelling.calibration import Calibration, check_fit
 from sarb.labelling.formats import table
+from sarb.labelling.outlook import Outlook, learning_slope, outlook
 from sarb.labelling.reliability import base_rates
 from sarb.labels import UNKNOWN, LabelMatrix
 from sarb.scores import Scores
@@ -22,6 +23,8 @@ Floats = NDArray[np.float64]
 SMOOTHING = 5.0
 #: an answer is called open if its probability is in this range
 OPEN = (0.25, 0.75)
+#: the default budget: this share of the unknown labels, but at least and at most so many
+ROUND = (0.01, 50, 2000)
 
 
 class Question(NamedTuple):
@@ -35,14 +38,25 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Suggestions:
-    """Questions, the most valuable first; ``row`` and ``column`` (B,) locate them in the label matrix."""
+    """Questions, the most valuable first.
+
+    Attributes:
+        questions: what to ask.
+        row: (B,) rows of the label matrix they are about.
+        column: (B,) its columns.
+        outlook: what to expect of the answers.
+    """
 
     questions: list[Question]
     row: NDArray[np.int64]
     column: NDArray[np.int64]
+    outlook: Outlook
 
     def __len__(self) -> int:
         return len(self.questions)
+
+    def __str__(self) -> str:
+        return f"{len(self):,} questions\n{self.outlook}"
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return ``file_name,label,score,reason`` as CSV text, and write it to ``path`` if given."""
@@ -53,12 +67,14 @@ class Suggestions:
 def suggest(
     scores: Scores,
     labels: LabelMatrix,
-    budget: int,
+    budget: int | None = None,
     *,
     calibration: Calibration | None = None,
-    finds: float = 1.0,
-    uncertainty: float = 0.5,
-    cooccurrence: float = 0.25,
+    out_of_fold: Scores | None = None,
+    parts: int = 5,
+    finds: float = 0.0,
+    uncertainty: float = 1.0,
+    cooccurrence: float = 0.0,
     rarity: float = 5.0,
     diversity: float = 0.1,
 ) -> Suggestions:
@@ -67,53 +83,83 @@ def suggest(
     The value of an entry is w = finds · p + uncertainty · H(p) + cooccurrence · g, where p is the calibrated
     probability, H its entropy in bits and g what the answer "present" would tell about the image's other unknown
     labels. Returns diminish: within a category, questions in order of w are worth w / (1 + n / rarity), where n
-    counts its known positives plus those expected from the questions before. So the budget goes to categories
-    with few known positives until they have caught up. Within an image, the k-th further question is worth
-    1 / (1 + diversity · k) of that.
+    counts the known labels of its rarer kind (mostly "present") plus those expected from the questions before. So
+    the budget goes to categories that lack them until they have caught up. Within an image, the k-th further
+    question is worth 1 / (1 + diversity · k) of that.
 
     Args:
         scores: of the same images and categories as ``labels``.
         labels: in {-1, 0, +1}; only unknown entries are asked.
-        budget: maximum number of questions.
+        budget: maximum number of questions; None is 1 % of the unknown entries, at least 50 and at most 2,000.
         calibration: as in :func:`sarb.complete`.
-        finds: weight of finding a positive, which is what a category with few labels lacks.
+        out_of_fold: as in :func:`sarb.complete`; with them, the outlook measures what more labels bring.
+        parts: of the known labels, for the out-of-fold scores.
+        finds: weight of finding a positive.
         uncertainty: weight of the entropy.
         cooccurrence: weight of what the answer tells about other labels of the image.
-        rarity: number of known positives at which another one is worth half; infinite turns this off.
+        rarity: number of known labels of the rarer kind at which another one is worth half; infinite turns
+            this off.
         diversity: discount per earlier question about the same image; 0 for none.
+
+    Returns:
+        The questions, and in ``outlook`` how much more than random questions they are expected to gain.
     """
     check_fit(scores, labels)
-    wrong = [
-        f"{name} must be at least 0, got {value}"
-        for name, value in (
-            ("budget", budget),
-            ("finds", finds),
-            ("uncertainty", uncertainty),
-            ("cooccurrence", cooccurrence),
-            ("diversity", diversity),
-        )
-        if not value >= 0
-    ]
+    budget = usual_budget(labels) if budget is None else budget
+    factors = {
+        "budget": budget,
+        "finds": finds,
+        "uncertainty": uncertainty,
+        "cooccurrence": cooccurrence,
+        "diversity": diversity,
+    }
+    wrong = [f"{name} must be at least 0, got {value}" for name, value in factors.items() if not value >= 0]
     wrong += [f"rarity must be above 0, got {rarity}"] if not rarity > 0 else []
     if wrong:
         raise ConfigError(wrong)
-    p = (calibration or Calibration.identity(scores.categories))(scores)
+    calibration = calibration or Calibration.identity(scores.categories)
+    p = calibration(scores)
     gain = told(labels) if cooccurrence else np.zeros(labels.shape)
     worth = finds * p + uncertainty * entropy(p) + cooccurrence * gain
     row, column = np.nonzero(labels.values == UNKNOWN)
-    found = worth[row, column]
-    chance = p[row, column]
-    found = found / (1 + (labels.positives[column] + _before(column, found, chance)) / rarity)
-    found = found / (1 + diversity * _before(row, found, np.ones(len(row))))
-    order = np.argsort(-found, kind="stable")[: int(budget)]
+    worth = _diminished(worth[row, column], p, labels, row, column, rarity, diversity)
+    order = np.argsort(-worth, kind="stable")[: int(budget)]
     row = row[order]
     column = column[order]
     reasons = _reasons(p, gain, labels, row, column)
     questions = [
         Question(labels.paths[i], labels.categories[j], float(score), reason)
-        for i, j, score, reason in zip(row, column, found[order], reasons, strict=True)
+        for i, j, score, reason in zip(row, column, worth[order], reasons, strict=True)
     ]
-    return Suggestions(questions, row, column)
+    slope = None
+    if out_of_fold is not None:
+        check_fit(out_of_fold, labels)
+        slope = learning_slope(p, calibration(out_of_fold), ~labels.known, parts)
+    return Suggestions(questions, row, column, outlook(p, labels, row, column, slope))
+
+
+def usual_budget(labels: LabelMatrix) -> int:
+    """How many questions to ask if nobody says: 1 % of the unknown entries, at least 50 and at most 2,000."""
+    share, least, most = ROUND
+    unknown = int(np.count_nonzero(labels.values == UNKNOWN))
+    return min(unknown, max(least, min(most, round(share * unknown))))
+
+
+def _diminished(
+    worth: Floats,
+    p: Floats,
+    labels: LabelMatrix,
+    row: NDArray[np.int64],
+    column: NDArray[np.int64],
+    rarity: float,
+    diversity: float,
+) -> Floats:
+    """Values (n,) of unknown entries, less for further questions about the same category or image."""
+    common = p.mean(0) > 0.5  # "absent" is the rarer kind
+    count = np.where(common, labels.negatives, labels.positives)
+    expected = np.where(common, 1 - p, p)[row, column]
+    worth = worth / (1 + (count[column] + _before(column, worth, expected)) / rarity)
+    return np.asarray(worth / (1 + diversity * _before(row, worth, np.ones(len(row)))))
 
 
 def entropy(p: Floats) -> Floats:
