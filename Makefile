@@ -4,15 +4,49 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := runs/demo
+EXTRAS := .venv-extras
+STUDIO := .venv-label-studio
+TOOLS := .venv-tools
+BACKBONES := .venv-backbones
 BENCH := --markdown benchmarks/RESULTS.md --out benchmarks/results.json
 
-.PHONY: demo test bench lint docs wheel clean
+.PHONY: demo test extras faults bench lint docs wheel same-wheel lock advisories clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py --out $(DEMO)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-fail-under=90
+
+BACKBONE_TESTS := tests/extras/test_timm.py tests/extras/test_transformers.py
+OTHER_EXTRAS := tests/extras $(addprefix --ignore=,$(BACKBONE_TESTS))
+
+# Label Studio itself, cleanlab, datasets and FiftyOne, about 3 GB in two environments of their own. They set bounds of
+# their own on many packages, so of constraints.txt only PyTorch's version applies.
+extras: $(EXTRAS)/.installed $(STUDIO)/.installed $(BACKBONES)/.installed
+	SARB_EXTRAS=1 SARB_LABEL_STUDIO=$(STUDIO)/bin/label-studio $(EXTRAS)/bin/python -m pytest -s $(OTHER_EXTRAS)
+	SARB_EXTRAS=1 HF_HUB_OFFLINE=1 $(BACKBONES)/bin/python -m pytest $(BACKBONE_TESTS)
+
+$(EXTRAS)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(EXTRAS)
+	grep '^torch==' constraints.txt > $(EXTRAS)/constraints.txt
+	$(EXTRAS)/bin/python -m pip install --quiet -c $(EXTRAS)/constraints.txt -e ".[label-studio,handover]" pytest hypothesis
+	touch $@
+
+# timm and transformers, 6 GB. torchvision needs a torch of its own build, so no version is fixed here.
+$(BACKBONES)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(BACKBONES)
+	$(BACKBONES)/bin/python -m pip install --quiet -e ".[timm,transformers,export]" pytest hypothesis
+	touch $@
+
+$(STUDIO)/.installed: Makefile
+	$(PYTHON) -m venv $(STUDIO)
+	$(STUDIO)/bin/python -m pip install --quiet "label-studio==1.23.*"
+	touch $@
+
+# All real faults (tests/faults), hours: one row per case in results/faults/faults.csv, and it goes on where it stopped.
+faults: $(STAMP)
+	$(BIN)/python -m tests.faults $(FAULTS)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.bench $(BENCH)
@@ -33,11 +67,28 @@ wheel: $(STAMP)
 	$(BIN)/python -m hatchling build --target sdist --directory dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
 
-$(STAMP): pyproject.toml constraints.txt
+# Two builds, in other folders and with other file times, must be the same bytes.
+same-wheel: $(STAMP)
+	$(BIN)/python scripts/same_wheel.py
+
+$(STAMP): pyproject.toml constraints.txt requirements.lock scripts/install.py
 	$(PYTHON) -c 'import sys; sys.exit("sarb needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	$(BIN)/python scripts/install.py
 	touch $(STAMP)
 
+# Hashes of every archive, to be made again whenever constraints.txt changes, and known faults of what it pins.
+lock: $(TOOLS)/.installed
+	$(TOOLS)/bin/python scripts/lock.py
+
+advisories: $(TOOLS)/.installed
+	$(TOOLS)/bin/pip-audit --require-hashes --disable-pip -r requirements.lock --vulnerability-service pypi
+
+$(TOOLS)/.installed: Makefile
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet pip-tools pip-audit
+	touch $@
+
 clean:
-	rm -rf $(VENV) dist runs site docs/changes.md .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(EXTRAS) $(STUDIO) $(BACKBONES) $(TOOLS)
+	rm -rf dist runs site docs/changes.md .pytest_cache .mypy_cache .ruff_cache

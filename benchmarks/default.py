@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 import sarb
 from benchmarks.baseline import baseline
 from benchmarks.fits import Fit, Key, Results, markdown, run_cell, write_table
-from benchmarks.paired import compare
+from benchmarks.paired import difference
 from benchmarks.source import Cell, Fitted, Source, add_folders, add_options, chosen_masks, fit_auto, sources
 from sarb.metrics import evaluate
 
@@ -116,7 +116,7 @@ def judge_cell(
     }
     better = max(others, key=quality.__getitem__)
     for claims in CLAIMS:
-        difference = compare(stored(f"auto {claims}"), stored(better), answers.values)
+        gain = difference(stored(f"auto {claims}"), stored(better), answers.values)
         yield {
             "split": source.how.split,
             "cell": cell.name,
@@ -128,7 +128,7 @@ def judge_cell(
                 for model in ("ten lines", "pooled")
             },
             "against": better,
-            **difference.texts,
+            **gain,
         }
 
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.fits import Fit, Key, Results, markdown, run_cell, write_table
-from benchmarks.paired import compare
+from benchmarks.paired import difference
 from benchmarks.source import (
     Cell,
     Fitted,
@@ -108,7 +108,7 @@ def judge(source: Source, cell: Cell, masks: Sequence[int], results: Results) ->
             continue
         scores = [results.scores(key) for key in ours]
         quality = [evaluate(each, answers)["mAP"] for each in scores]
-        difference = compare(scores, [results.scores(key) for key in theirs], answers.values)
+        gain = difference(scores, [results.scores(key) for key in theirs], answers.values)
         yield {
             "split": source.how.split,
             "cell": cell.name,
@@ -118,7 +118,7 @@ def judge(source: Source, cell: Cell, masks: Sequence[int], results: Results) ->
             "claims": row.claims,
             "mAP": f"{np.mean(quality):.2f}",
             "sd": f"{np.std(quality, ddof=1):.2f}" if len(quality) > 1 else "",
-            **({"against": row.against, **difference.texts} if row.against != row.model else {}),
+            **({"against": row.against, **gain} if row.against != row.model else {}),
         }
 
 

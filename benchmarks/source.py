@@ -97,6 +97,10 @@ class Source:
             raise SystemExit(f"an image cannot be read: {pooled.failures[0][1]}")
         return pooled
 
+    def of(self, rows: NDArray[np.int64]) -> Pooled:
+        """Features of some of the training photos."""
+        return _rows(self.train, rows)
+
     def columns(self, cell: Cell) -> NDArray[np.int64]:
         """The most frequent categories of the training photos, in the order of the file."""
         order = np.argsort(-self.data.train.labels.positives, kind="stable")
@@ -186,18 +190,29 @@ def fit_rungs(
 ) -> Fitted:
     """The ladder with only some of its rungs; none of them is the tuned probe."""
     problem = source.problem(cell, mask)
-    train = _rows(source.train, problem.rows)
-    ladder = fit_ladder(
+    return _scored(source, fit_labels(source, problem.rows, problem.labels, claims, rungs, force))
+
+
+def fit_labels(
+    source: Source,
+    rows: NDArray[np.int64],
+    labels: LabelMatrix,
+    claims: str = "names",
+    rungs: Collection[str] | None = None,
+    force: bool = False,
+) -> Ladder:
+    """The ladder of these labels (n, C) of the training photos in ``rows`` (n,); by default that of ``auto``."""
+    train = source.of(rows)
+    return fit_ladder(
         train.vectors,
-        problem.labels,
+        labels,
         train.concepts,
-        tie(problem.labels.categories).matrix if claims == "names" else None,
+        tie(labels.categories).matrix if claims == "names" else None,
         claims=claims,
         seed=source.how.seed,
         rungs=rungs,
         force=force,
     )
-    return _scored(source, ladder)
 
 
 def _scored(source: Source, ladder: Ladder) -> Fitted:

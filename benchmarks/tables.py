@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/results.md that come from results/auto; a test compares them.
+"""The tables of README.md and docs that come from results/auto, audit and suggest; a test compares them.
 
     python -m benchmarks.tables
 
@@ -13,6 +13,8 @@ from pathlib import Path
 from benchmarks.fits import markdown, read_csv
 
 RESULTS = Path(__file__).parents[1] / "results" / "auto"
+AUDIT = RESULTS.parent / "audit"
+SUGGEST = RESULTS.parent / "suggest"
 #: model in the CSV -> in words
 NAMES = {
     "ten lines": "ten lines of scikit-learn",
@@ -103,6 +105,37 @@ def demo() -> str:
     )
 
 
+def audit(name: str) -> str:
+    """What the audit found of the faults planted in a data set."""
+    rows = read_csv(AUDIT / f"{name}.csv")
+    columns = ["fault", "planted", "found", "recall", "listed", "natural", "false", "precision"]
+    cells = [[row["kind"], *(row[column] for column in columns[1:])] for row in rows]
+    for cell in cells:
+        cell[3], cell[7] = f"{cell[3]} %", f"{cell[7]} %"
+    return markdown(columns, cells)
+
+
+def suggest() -> str:
+    """Questions of ``suggest`` against random ones, cell by cell."""
+
+    def place(row: Mapping[str, str]) -> tuple[str, str, float]:
+        data, known = row["cell"].split("/")
+        return row["model"].lower(), data, float(known)
+
+    lines = [
+        [
+            *(row[name] for name in ("model", "cell", "asked")),
+            f"{row['present']} ({row['present_random']})",
+            *(row[name] for name in ("start", "random", "suggest")),
+            f"{row['gain']} ({row['low']} to {row['high']})",
+            row["predicted"],
+        ]
+        for row in sorted(read_csv(SUGGEST / "suggest-cells.csv"), key=place)
+    ]
+    columns = ["model", "data/percent known", "asked", "present (random)", "start", "random", "suggest"]
+    return markdown([*columns, "gain over random", "predicted"], lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "headline": headline,
     "demo": demo,
@@ -114,6 +147,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "cells": cells,
     "rungs-coco256": lambda: rungs("coco256/10"),
     "rungs-scenes5": lambda: rungs("scenes5/30"),
+    "audit": lambda: audit("audit"),
+    "audit-scenes5": lambda: audit("scenes5"),
+    "suggest": suggest,
 }
 
 

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import sarb
 from sarb.files import write_csv
-from sarb.report import comparison_page
 from sarb.workflows.training import train_session
 
 #: name here -> row of the paper; None for what runs if nothing is chosen
@@ -48,7 +48,8 @@ def main() -> None:
             given={"epochs": arguments.epochs, "backbone": arguments.backbone},
         )
         rows.append({"name": name, "run_dir": folder, "metrics": report.metrics})
-    page = comparison_page(rows, arguments.out / "report.html")
+    comparison = sarb.compare([entry["run_dir"] for entry in rows], names=list(ROWS))
+    page = comparison.to_html(arguments.out / "report.html")
     table = [
         {"name": entry["name"], **{key: f"{entry['metrics'][key]:.1f}" for key in ("mAP", "OF1", "CF1")}}
         for entry in rows
@@ -57,6 +58,8 @@ def main() -> None:
     print(f"\n{'test images':20} {'mAP':>6} {'OF1':>6} {'CF1':>6}")
     for line in table:
         print(f"{line['name']:20} {line['mAP']:>6} {line['OF1']:>6} {line['CF1']:>6}")
+    for found in comparison.entries[1:]:
+        print(f"{found.name} against {comparison.entries[0].name}: {found.verdict}")
     print(f"\n{verdict(*(entry['metrics'] for entry in rows))}")
     print(f"\nreport: {page.resolve()}   ({time.perf_counter() - started:.0f} s)")
 

@@ -18,7 +18,7 @@ from sarb.serve.start import listen
 
 run = Path("runs/example")
 server = uvicorn.Server(
-    uvicorn.Config(create_app(run, Recogniser(sarb.load_model(run))), log_level="warning")
+    uvicorn.Config(create_app(run, Recogniser(sarb.load_model(run))), log_config=None, log_level="warning")
 )
 door = listen("127.0.0.1", 0)  # 0 takes any free port
 thread = Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)

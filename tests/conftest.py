@@ -1,6 +1,7 @@
 """Shared by all tests: a cache folder of their own, one thread, and a tiny data set of coloured squares."""
 
 import csv
+import os
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ COLOURS = {
     "white": (250, 250, 250),
 }
 TRAIN, TEST = 36, 12
+#: the real Label Studio and other large packages: `make extras` installs and tests them
+collect_ignore = [] if os.environ.get("SARB_EXTRAS") else ["extras"]
 
 # A busy machine makes a test slow, not wrong. The parent holds what Hypothesis sets by itself in CI.
 settings.register_profile(
@@ -44,16 +47,21 @@ def own_cache_and_one_thread(tmp_path_factory):
 @pytest.fixture(scope="session")
 def squares(tmp_path_factory):
     """Folder with 48 JPEGs of 64×64 (1 to 3 coloured squares each) and ``labels.csv`` in encoding binary."""
-    folder, random = tmp_path_factory.mktemp("squares"), np.random.RandomState(0)
+    return draw_squares(tmp_path_factory.mktemp("squares"), TRAIN, TEST)
+
+
+def draw_squares(folder, train, test):
+    """Draw the squares into a folder and return it."""
+    random = np.random.RandomState(0)
     names = list(COLOURS)
     with (folder / "labels.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["file_name", "split", *names])
-        for number in range(TRAIN + TEST):
+        for number in range(train + test):
             # every colour is sure to occur in both splits
             shown = {names[number % len(names)], *random.choice(names, random.randint(0, 3), replace=False)}
             _draw(sorted(shown), random).save(folder / f"{number:02d}.jpg", quality=90)
-            split = "train" if number < TRAIN else "test"
+            split = "train" if number < train else "test"
             writer.writerow([f"{number:02d}.jpg", split, *(int(name in shown) for name in names)])
     return folder
 

@@ -9,7 +9,13 @@ from sarb.errors import (
     SarbError,
     StageError,
     check_share,
+    check_type,
+    command_line,
+    data_option,
     did_you_mean,
+    named,
+    part_option,
+    setting,
     unknown_name,
 )
 
@@ -62,3 +68,47 @@ def test_check_share():
         assert str(error.value).endswith(message)
     with pytest.raises(ConfigError):
         check_share("known", float("nan"))
+
+
+def test_options_are_named_as_the_reader_sets_them():
+    def told():
+        return [
+            setting("overwrite"),
+            setting("cache", False),
+            setting("out", "my dir"),
+            named("cache_views"),
+            data_option("unlisted", "absent"),
+            data_option("categories", 200),
+            data_option("control", "my pet"),
+            part_option("backbone", "weights", None),
+        ]
+
+    in_python = [
+        "overwrite=True",
+        "cache=False",
+        "out='my dir'",
+        "cache_views",
+        'unlisted="absent"',
+        "categories=200",
+        'control="my pet"',
+        "backbone_options={'weights': None}",
+    ]
+    assert told() == in_python
+    with command_line():
+        assert told() == [
+            "--overwrite",
+            "--no-cache",
+            "--out 'my dir'",
+            "--cache-views",
+            "-o unlisted=absent",
+            "-o categories=200",
+            "-o control='my pet'",
+            "--set backbone.weights=none",
+        ]
+    assert told() == in_python
+
+
+def test_a_wrong_type_is_told_with_what_was_expected():
+    check_type("labels", "a", (int, str), "a number or a text")
+    with pytest.raises(TypeError, match="labels: expected a number, got str"):
+        check_type("labels", "a", int, "a number")

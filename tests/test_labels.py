@@ -10,7 +10,15 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from sarb import matrix
 from sarb.errors import DataError, SarbError
-from sarb.labels import ENCODINGS, LabelMatrix, Targets, encoding_table, normalise_code, readings
+from sarb.labels import (
+    ENCODINGS,
+    LabelMatrix,
+    Targets,
+    encoding_table,
+    normalise_code,
+    own_spelling,
+    readings,
+)
 
 
 def random_labels(images, categories, seed, shares=(0.3, 0.4, 0.3)):
@@ -332,3 +340,32 @@ def test_targets_are_read_from_tensors_matrices_and_arrays():
         assert targets.value.tolist() == [[1, 0], [0, 1]]
         assert targets.weight.tolist() == [[1, 0], [1, 1]]
         assert targets.value.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("encoding", "times", "spelled"),
+    [
+        ("words", {"Yes": 3, "yes": 1}, ("Yes", "No", "?")),
+        ("words", {"NO": 1}, ("YES", "NO", "?")),
+        ("words", {"True": 2, "": 1}, ("True", "False", "")),
+        ("binary", {"1.0": 1}, ("1.0", "0.0", "")),
+        ("minus_one_unknown", {"0.0": 1}, ("1.0", "0.0", "-1.0")),
+        ("signed", {"1": 1}, ("1", "-1", "0")),
+        ("Ja/Nein", {}, ("Ja", "Nein", "")),
+        ("ja/nein/k.A.", {"Ja": 1}, ("Ja", "Nein", "k.A.")),
+        ("x/", {"x": 1}, ("x", "", "?")),
+    ],
+)
+def test_a_code_that_does_not_occur_goes_with_the_others(encoding, times, spelled):
+    assert tuple(own_spelling(encoding, times).values()) == spelled
+
+
+def test_own_words_as_an_encoding():
+    assert encoding_table("Ja/Nein") == {"ja": 1, "nein": -1, "": 0, "?": 0}
+    assert encoding_table("x/") == {"x": 1, "": -1, "?": 0}
+    assert encoding_table("a/b/n/a") == {"a": 1, "b": -1, "n/a": 0, "": 0, "?": 0}
+    for wrong in ("/Nein", "Ja/ja", "Ja/Nein/ nein "):
+        with pytest.raises(DataError, match="expected different words"):
+            encoding_table(wrong)
+    with pytest.raises(DataError, match=r"unknown encoding 'JaNein'.*PRESENT/ABSENT"):
+        encoding_table("JaNein")

@@ -1,9 +1,19 @@
 """Settings: recipes, precedence, all errors at once."""
 
+import math
+
 import pytest
 
-from sarb.errors import ConfigError
-from sarb.settings import Settings, option_types, parse_assignment, read_recipe, recipe_names, resolve
+from sarb.errors import ConfigError, command_line
+from sarb.settings import (
+    Settings,
+    checkpoint_pace,
+    option_types,
+    parse_assignment,
+    read_recipe,
+    recipe_names,
+    resolve,
+)
 
 PAPER = ("coco2014", "vg200", "voc2007")
 
@@ -115,13 +125,12 @@ def test_what_auto_takes_from_small():
 def test_an_option_of_another_method_names_that_method():
     (found,) = problems(method_options={"alpha": 0.3})
     assert found == (
-        "unknown option of method 'auto': 'alpha'. It is an option of method sarb: "
-        'add --method sarb (Python: method="sarb")'
+        "unknown option of method 'auto': 'alpha'. It is an option of method sarb or dsrb: add method='sarb'"
     )
     (found,) = problems(method="sarb", method_options={"claims": "strict"})
-    assert "It is an option of method auto: add --method auto" in found
+    assert "It is an option of method auto: add method='auto'" in found
     (found,) = problems(network_options={"csrl": "sam"})
-    assert "It is an option of network ssgrl or kggr: add --network ssgrl" in found
+    assert "It is an option of network ssgrl or kggr: add network='ssgrl'" in found
     (found,) = problems(method_options={"clams": "strict"})
     assert "Did you mean 'claims'? Available: bank, claims" in found
 
@@ -348,7 +357,7 @@ def test_data_that_are_taken_for_a_recipe(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
     (tmp_path / "labels.csv").write_text("file_name,cat\n")
     for given in ("labels.csv", "none.csv", "photos"):
-        with pytest.raises(ConfigError, match=f"did you mean --data {given}"):
+        with command_line(), pytest.raises(ConfigError, match=f"did you mean --data {given}"):
             read_recipe(given)
     assert read_recipe("small")["train"]["epochs"] == 5  # a folder of that name does not hide the recipe
 
@@ -360,3 +369,18 @@ def test_epochs_grow_where_images_are_few():
         while epochs * steps < settings.min_steps and epochs < 20 * settings.epochs:
             epochs += 1
         assert settings.grown(steps).epochs == epochs
+
+
+@pytest.mark.parametrize(
+    ("every", "pace"),
+    [(200, (200, math.inf)), ("7", (7, math.inf)), ("5m", (math.inf, 300)), ("0.5h", (math.inf, 1800))],
+)
+def test_a_pace_of_checkpoints_is_steps_or_a_time(every, pace):
+    assert checkpoint_pace(every) == pace
+    assert resolve(checkpoint_every=every).checkpoint_every == every
+
+
+@pytest.mark.parametrize("every", [0, -1, "5x", "m", "", "nanm", "infs", "1.5"])
+def test_any_other_pace_of_checkpoints_is_an_error(every):
+    with pytest.raises(ConfigError, match="checkpoint_every must be steps such as 200, a time such as 30s"):
+        resolve(checkpoint_every=every)

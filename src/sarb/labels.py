@@ -7,6 +7,7 @@ from these three, and only this module turns them into targets for a loss.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sarb.counts import pair_counts, rates
-from sarb.errors import DataError, check_choice, check_share, unknown_name
+from sarb.errors import ConfigError, DataError, check_choice, check_share, unknown_name
 from sarb.files import atomic_write
-from sarb.matrix import checked_names, chosen_rows, row_blocks
+from sarb.handover.cleanlab import class_lists
+from sarb.handover.datasets import to_dataset
+from sarb.handover.fiftyone import to_samples
+from sarb.matrix import checked_names, chosen_rows, packed, row_blocks, unpacked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,10 +56,27 @@ _FAMILIES = (("present", "absent", "unknown"), ("yes", "no", "?"), ("true", "fal
 
 
 def encoding_table(encoding: str) -> dict[str, int]:
-    """Return the code table of a named encoding; suggest the most similar name for an unknown one."""
+    """Return the code table of a named encoding, or of the user's own words.
+
+    Own words are written ``PRESENT/ABSENT`` or ``PRESENT/ABSENT/UNKNOWN``, for example ``Ja/Nein``. A blank and
+    ``?`` are unknown unless they have another meaning: in ``x/`` a blank is absent.
+    """
+    if "/" in encoding:
+        return _own_table(encoding)
     if encoding not in ENCODINGS:
-        raise DataError(unknown_name("encoding", encoding, ENCODINGS))
+        hint = "or your own words, PRESENT/ABSENT[/UNKNOWN]"
+        raise DataError(f"{unknown_name('encoding', encoding, ENCODINGS)}; {hint}")
     return ENCODINGS[encoding]
+
+
+def _own_table(encoding: str) -> dict[str, int]:
+    words = [normalise_code(word) for word in encoding.split("/", 2)]
+    if not words[0] or len(set(words)) < len(words):
+        raise DataError(
+            f"encoding '{encoding}': expected different words for present, absent and unknown, such as Ja/Nein"
+        )
+    table = dict(zip(words, MEANINGS.values(), strict=False))
+    return {**table, **{code: UNKNOWN for code in ("", "?") if code not in table}}
 
 
 def normalise_code(text: str) -> str:
@@ -104,20 +125,47 @@ def own_spelling(encoding: str, times: Mapping[str, int]) -> dict[str, str]:
             that does not occur gets the text that goes with the others.
     """
     table = encoding_table(encoding)
-    family = next(
-        (words for words in _FAMILIES if any(normalise_code(text) in words[:2] for text in times if text)),
-        _FAMILIES[0],
-    )
-    result = {}
-    for position, (word, label) in enumerate(MEANINGS.items()):
-        seen = {
-            text: count for text, count in times.items() if count and table.get(normalise_code(text)) == label
-        }
-        usual = next(code for code, meant in table.items() if meant == label)
-        result[word] = (
-            max(seen, key=seen.__getitem__) if seen else family[position] if encoding == "words" else usual
-        )
-    return result
+    codes: dict[int, Counter[str]] = {label: Counter() for label in MEANINGS.values()}
+    for text, count in times.items():
+        if count and (label := table.get(normalise_code(text))) is not None:
+            codes[label][text] += count
+    seen = {label: texts.most_common(1)[0][0] for label, texts in codes.items() if texts}
+    usual = _usual_codes(encoding, [normalise_code(text) for text in seen.values()])
+    model = next((text for label, text in seen.items() if text and label != UNKNOWN), "")
+    return {
+        word: seen[label] if label in seen else _in_the_style_of(model, usual[label])
+        for word, label in MEANINGS.items()
+    }
+
+
+def _usual_codes(encoding: str, seen: Sequence[str]) -> dict[int, str]:
+    """Return label -> code for labels that do not occur in a file."""
+    table = encoding_table(encoding)
+    codes = {
+        label: next(code for code, meant in table.items() if meant == label) for label in MEANINGS.values()
+    }
+    if encoding == "words":
+        family = next((words for words in _FAMILIES if set(words[:2]) & set(seen)), _FAMILIES[0])
+        return dict(zip(codes, family, strict=True))
+    if "/" in encoding:  # as the user wrote them
+        return {**codes, **dict(zip(codes, encoding.split("/", 2), strict=False))}
+    return codes
+
+
+def _in_the_style_of(model: str, code: str) -> str:
+    """Write a code like another one of the same file: ``Yes`` goes with ``No``, ``1.0`` with ``0.0``.
+
+    >>> _in_the_style_of("YES", "no"), _in_the_style_of("1.0", "0"), _in_the_style_of("yes", "")
+    ('NO', '0.0', '')
+    """
+    text = model.strip()
+    if code.lstrip("-").isdigit():
+        return f"{code}.0" if text.endswith(".0") else code
+    if not code.islower():
+        return code
+    if text.isupper():
+        return code.upper()
+    return code.capitalize() if text.istitle() else code
 
 
 def readings(codes: Mapping[str, int]) -> dict[str, dict[str, int]]:
@@ -165,6 +213,14 @@ class Targets(NamedTuple):
     def present(self) -> Tensor:
         """(B, C) mask of the entries known to be present; blended targets do not count."""
         return (self.value == 1) & (self.weight > 0)
+
+
+def _one_positive(values: NDArray[np.int8], lots: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Mask of the known positive with the largest lot of each image (n, C)."""
+    lots = np.where(values == PRESENT, lots, -1.0)
+    largest = lots.max(axis=1, keepdims=True, initial=-1.0)
+    mask: NDArray[np.bool_] = (lots == largest) & (largest >= 0)
+    return mask
 
 
 @dataclass(frozen=True)
@@ -272,21 +328,27 @@ class LabelMatrix:
         """(C,) number of images known not to show each category."""
         return np.asarray((self.values == ABSENT).sum(0), np.int64)
 
-    def hide(self, known: float, seed: int = 0) -> LabelMatrix:
+    def hide(self, known: float = 1.0, seed: int = 0, single_positive: bool = False) -> LabelMatrix:
         """Keep each entry with probability ``known``; make the others unknown.
 
-        The mask is ``numpy.random.RandomState(seed).random_sample((N, C)) < known`` over the whole matrix, as
-        in the authors' code, so it can be compared with published masks. It is drawn block by block, which
+        With ``single_positive`` instead, keep one known positive of each image, any with the same probability, and
+        nothing else: the setting of the single-positive literature. An image without a known positive keeps
+        nothing.
+
+        The mask of ``known`` is ``numpy.random.RandomState(seed).random_sample((N, C)) < known`` over the whole
+        matrix, as in the authors' code, so it can be compared with published masks. It is drawn block by block, which
         gives the same numbers without holding all N · C of them in memory.
         """
         check_share("known", known)
+        if single_positive and known < 1:
+            raise ConfigError(["known and single_positive are two ways to hide labels: give one of them"])
         random = np.random.RandomState(seed)
         hidden = LabelMatrix(self.values, self.categories, self.paths)
         hidden.values.setflags(write=True)  # a fresh copy that nobody else holds
         for rows in row_blocks(hidden.values):
-            rows *= (
-                random.random_sample(rows.shape) < known
-            )  # 0 is unknown; twice as fast as indexing with a mask
+            lots = random.random_sample(rows.shape)
+            # 0 is unknown; twice as fast as indexing with a mask
+            rows *= _one_positive(rows, lots) if single_positive else lots < known
         hidden.values.setflags(write=False)
         return hidden
 
@@ -325,15 +387,45 @@ class LabelMatrix:
         digest.update("\0".join((*self.categories, "", *self.paths)).encode())
         return digest.hexdigest()[:16]
 
+    def to_cleanlab(self) -> list[list[int]]:
+        """Return cleanlab's multi-label form: for every image the numbers of its present categories.
+
+        This form cannot say "unknown", so it is an error if a label is unknown. For partial labels use
+        :meth:`sarb.Scores.to_cleanlab`.
+        """
+        return class_lists(self.values)
+
+    def to_datasets(self, root: str | Path | None = None) -> Any:
+        """Return a Hugging Face ``datasets.Dataset`` with the columns ``file_name``, ``present`` and ``absent``.
+
+        A category that is in neither list is unknown. With ``root``, the folder of the images, there is a
+        column ``image`` as well.
+        """
+        lists = {"present": self.values == PRESENT, "absent": self.values == ABSENT}
+        return to_dataset(self.paths, self.categories, lists=lists, root=root)
+
+    def to_fiftyone(self, root: str | Path | None = None) -> list[Any]:
+        """Return a ``fiftyone.Sample`` per image, with the fields ``present`` and ``absent``.
+
+        A category that is in neither field is unknown. ``root`` is the folder of the images.
+        """
+        fields = {"present": self.values == PRESENT, "absent": self.values == ABSENT}
+        return to_samples(self.paths, self.categories, fields, root=root)
+
+    def to_bytes(self) -> bytes:
+        """Return the content of an ``.npz`` file that can be read without pickle."""
+        return packed("values", self.values, self.categories, self.paths)
+
     def save(self, path: str | Path) -> None:
         """Write an ``.npz`` file that can be read without pickle."""
         with atomic_write(path, "wb") as file:
-            np.savez_compressed(
-                file, values=self.values, categories=np.array(self.categories), paths=np.array(self.paths)
-            )
+            file.write(self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> LabelMatrix:
         """Read what :meth:`save` wrote."""
-        with np.load(path, allow_pickle=False) as stored:
-            return cls(stored["values"], stored["categories"].tolist(), stored["paths"].tolist())
+        values, categories, paths = unpacked(path, "values", "i")
+        try:
+            return cls(values, categories, paths)
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from error

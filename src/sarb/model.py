@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save as as_bytes
 from torch import Tensor
 
 import sarb
 from sarb.data.images import EvalTransform
 from sarb.data.words import word_vectors
-from sarb.errors import ConfigError, SarbError
-from sarb.files import read_json, write_json
+from sarb.errors import ConfigError, SarbError, check_type, named, setting
 from sarb.inference.hub import push_to_hub, save_pretrained
 from sarb.labelling.calibration import Calibration
 from sarb.labels import LabelMatrix
 from sarb.networks.backbones.base import create_backbone
+from sarb.networks.backbones.given import GivenMaps
 from sarb.networks.base import Network
+from sarb.networks.text import PREFIX, text_source, text_vectors
 from sarb.progress import Progress
-from sarb.registry import NETWORKS, find
+from sarb.registry import BACKBONES, NETWORKS, find
+from sarb.runs.finite import check_finite
 from sarb.runs.folder import ModelFolder
 from sarb.runs.lookup import find_model
-from sarb.settings import Settings, option_types
+from sarb.runs.swap import atomic_folder
+from sarb.runs.tensors import read_tensors
+from sarb.settings import Settings, check_options, option_types
 
 if TYPE_CHECKING:
     from sarb.scores import Scores
 
 FORMAT = 1
+#: value of ``words`` for learned embeddings, where the backbone would bring its own
+LEARNED = "none"
 
 
 class Model:
@@ -78,21 +81,19 @@ class Model:
         return sarb.predict(self, images, **options)
 
     def save(self, folder: str | Path, card: str = "") -> Path:
-        """Write weights, configuration and model card; the folder appears whole or not at all."""
+        """Write weights, configuration, model card and manifest; the folder appears whole or not at all.
+
+        Weights that are not finite are refused.
+        """
         folder = Path(folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = ModelFolder(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-        try:
-            tensors = {
-                key: value.detach().cpu().contiguous() for key, value in self.network.state_dict().items()
-            }
-            save_file(tensors, partial.weights, metadata={"format": "pt"})
-            config = {"format": FORMAT, **self.config, "categories": list(self.categories)}
-            write_json(partial.config_file, config)
-            partial.card.write_text(card or f"# {self!r}\n", encoding="utf-8")
-            _replace_folder(partial.path, folder)
-        finally:
-            shutil.rmtree(partial.path, ignore_errors=True)
+        tensors = {key: value.detach().cpu().contiguous() for key, value in self.network.state_dict().items()}
+        check_finite(tensors, f"{folder}")
+        config = {"format": FORMAT, **self.config, "categories": list(self.categories)}
+        described = self.network.backbone.described()
+        if described:
+            config["backbone_options"] = {**config.get("backbone_options", {}), **described}
+        with atomic_folder(folder) as path:
+            ModelFolder(path).write(as_bytes(tensors, {"format": "pt"}), config, card or f"# {self!r}\n")
         self.folder = folder
         return folder
 
@@ -100,18 +101,12 @@ class Model:
     def load(cls, folder: str | Path) -> Model:
         """Read what :meth:`save` wrote."""
         files = ModelFolder(folder)
-        config = read_json(files.config_file)
+        config = files.read_config()
         categories = config.pop("categories")
         if config.pop("format") > FORMAT:
             raise SarbError(f"{folder}: written by a newer sarb; please upgrade")
-        network = build_network(len(categories), **{**config, "weights": None})
-        try:
-            network.load_state_dict(load_file(files.weights))
-        except (RuntimeError, SafetensorError, OSError) as error:
-            reason = str(error).splitlines()[0]
-            raise SarbError(
-                f"{files.weights}: does not fit its {files.config_file.name}: {reason}"
-            ) from error
+        files.check_weights()
+        network = _filled(files, len(categories), config)
         model = cls(network.eval(), categories, config)
         model.folder = files.path
         return model
@@ -130,18 +125,6 @@ class Model:
         return push_to_hub(self, repo, **options)
 
 
-def _replace_folder(source: Path, target: Path) -> None:
-    """Move a finished folder into place; an older one steps aside first."""
-    source.chmod(0o755)
-    if target.exists():
-        old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-        target.replace(old / "old")
-        source.replace(target)
-        shutil.rmtree(old)
-    else:
-        source.replace(target)
-
-
 def build_network(
     categories: int,
     *,
@@ -152,10 +135,13 @@ def build_network(
     weights: str | Path | None = "default",
     graph: Tensor | None = None,
     words: tuple[Tensor, Tensor] | None = None,
+    image_size: int | None = None,
     **_: Any,
 ) -> Network:
-    """Make a network from names and flat options."""
+    """Make a network from names and flat options; an image size that the backbone cannot process is an error."""
     body = create_backbone(backbone, weights, **(backbone_options or {}))
+    if image_size is not None:
+        body.check_size(image_size)
     kind = find("network", NETWORKS, network)
     try:
         made: Network = kind(body, categories, graph, words, **(network_options or {}))
@@ -164,22 +150,55 @@ def build_network(
     return made
 
 
+def _filled(files: ModelFolder, categories: int, config: Mapping[str, Any]) -> Network:
+    """The network of a folder with its weights.
+
+    It is made without memory first and compared with the header of the weights, so that a hostile configuration
+    cannot ask for more than the weights have.
+    """
+    parts = {key: config.get(f"{key}_options") or {} for key in ("network", "backbone")}
+    names = {key: config[key] for key in parts}
+    described: dict[str, Any] = {**names, **{f"{key}_options": options for key, options in parts.items()}}
+    if names["backbone"].startswith("hf:") and not parts["backbone"].get("architecture"):
+        # it would be read from the folder or repository of that name, which is not part of this model
+        raise SarbError(
+            f"{files.config_file}: 'backbone_options.architecture' must be the backbone's config.json"
+        )
+    find("network", NETWORKS, names["network"])
+    find("backbone", BACKBONES, names["backbone"])
+    problems = [
+        problem for key, options in parts.items() for problem in check_options(key, names[key], options)
+    ]
+    inner = parts["network"].get("residual")
+    if not problems and inner:
+        problems += check_options("network", inner, parts["network"].get("residual_options") or {})
+    if problems:
+        raise SarbError(f"{files.config_file}: {'; '.join(problems)}")
+    try:
+        planned = None
+        if names["network"] in NETWORKS.built_in and names["backbone"] in BACKBONES.built_in:
+            with torch.device("meta"):  # a plug-in may not know this device
+                planned = build_network(categories, **described, weights=None).state_dict()
+        tensors, _ = read_tensors(files.weights, planned)
+        network = build_network(categories, **described, weights=None)
+        network.load_state_dict(tensors)
+    except SarbError:
+        raise
+    except Exception as error:  # with strange options a constructor may raise anything
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise SarbError(f"{files.weights}: does not fit its {files.config_file.name}: {reason}") from error
+    return network
+
+
 def new_model(labels: LabelMatrix, settings: Settings, talk: Progress) -> Model:
     """A fresh model for these categories, its graph counted on the known training labels."""
     config = settings.network_config()
     graph = torch.from_numpy(labels.cooccurrence(settings.graph_smoothing, settings.graph_counts)).float()
+    source = words_of(settings, talk)
     words = None
-    if settings.words is not None and "word_dim" not in option_types("network", settings.network):
-        talk.say(f"network {settings.network} uses no word vectors: {settings.words} is not read")
-    elif settings.words is not None:
-        vectors, found = word_vectors(settings.words, labels.categories)
-        if not found.all():
-            missing = [name for name, known in zip(labels.categories, found, strict=True) if not known]
-            talk.say(
-                f"{settings.words}: no vector for {', '.join(missing[:10])}: {len(missing)} learned instead"
-            )
-        words = (torch.from_numpy(vectors), torch.from_numpy(found))
-        config["network_options"] = {**config["network_options"], "word_dim": vectors.shape[1]}
+    if source is not None:
+        words = _vectors(source, labels.categories, talk)
+        config["network_options"] = {**config["network_options"], "word_dim": words[0].shape[1]}
     network = build_network(
         len(labels.categories),
         **config,
@@ -187,9 +206,54 @@ def new_model(labels: LabelMatrix, settings: Settings, talk: Progress) -> Model:
         graph=graph,
         words=words,
     )
+    if words is not None and not network.uses_words:
+        talk.say(f"{source}: not used, because network {settings.network} with these options needs no words")
+    elif source is not None and source.startswith(PREFIX):
+        config["word_source"] = source
+        talk.say(f"category names: vectors of the text encoder of {source}")
     if words is None and network.uses_words:
-        talk.say(f"no word vectors (--words): network {settings.network} learns an embedding per category")
+        talk.detail(
+            f"no word vectors ({named('words')}): network {settings.network} learns an embedding per category"
+        )
     return Model(network, labels.categories, config)
+
+
+def words_of(settings: Settings, talk: Progress) -> str | None:
+    """Where the vectors of category names come from: a file, a text encoder, or None for learned ones.
+
+    A CLIP or SigLIP backbone brings its text encoder along, so that is the default for it.
+    """
+    used = "word_dim" in option_types("network", settings.network)
+    if settings.words == LEARNED:
+        return None
+    if settings.words is not None and not used:
+        talk.say(f"network {settings.network} uses no word vectors: {settings.words} is not read")
+    if not used:
+        return None
+    if settings.words is not None:
+        return settings.words
+    source = text_source(settings.backbone, settings.backbone_options)
+    return source if source is not None and _holds_words(settings) else None
+
+
+def _holds_words(settings: Settings) -> bool:
+    """Whether the network with these options holds vectors of names; SSGRL does with SD and not with SAM."""
+    with torch.random.fork_rng(devices=[]):
+        kind = find("network", NETWORKS, settings.network)
+        small: Network = kind(GivenMaps(8), 2, None, None, **settings.network_options)
+    return small.uses_words
+
+
+def _vectors(source: str, categories: Sequence[str], talk: Progress) -> tuple[Tensor, Tensor]:
+    """Vectors (C, W) of category names, and which of them were found (C,)."""
+    if source.startswith(PREFIX):
+        made = torch.from_numpy(text_vectors(source, categories))
+        return made, torch.ones(len(made), dtype=torch.bool)
+    vectors, found = word_vectors(source, categories)
+    if not found.all():
+        missing = [name for name, known in zip(categories, found, strict=True) if not known]
+        talk.say(f"{source}: no vector for {', '.join(missing[:10])}: {len(missing)} learned instead")
+    return torch.from_numpy(vectors), torch.from_numpy(found)
 
 
 def load_model(path: str | Path) -> Model:
@@ -202,6 +266,12 @@ def load_model(path: str | Path) -> Model:
     >>> load_model("no/such/run")  # doctest: +SKIP
     """
     return Model.load(find_model(path).model.path)
+
+
+def as_model(model: Model | str | Path) -> Model:
+    """Return the model itself, or load it as :func:`load_model` does."""
+    check_type("model", model, (Model, str, Path), "a Model, a run or model folder, or a hub id")
+    return load_model(model) if isinstance(model, str | Path) else model
 
 
 def start_from(model: Model, other: Model) -> str:
@@ -244,7 +314,7 @@ def take_backbone(model: Model, other: Model) -> str:
         raise ConfigError(
             [
                 f"init: {other!r} has another backbone than {model!r}, and only the backbone is taken over; "
-                f"add --backbone {other.config['backbone']}, or leave out --init"
+                f"add {setting('backbone', other.config['backbone'])}, or leave out {named('init')}"
             ]
         )
     if shapes != {key: value.shape for key, value in theirs.items()}:

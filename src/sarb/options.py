@@ -9,6 +9,7 @@ The same rules apply to settings, methods, networks, backbones and readers. A hi
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import math
 import types
@@ -49,6 +50,13 @@ class AtLeast:
     bound: float
 
 
+@dataclass(frozen=True)
+class AtMost:
+    """An upper bound, for ``Annotated[int, AtMost(100)]``."""
+
+    bound: float
+
+
 # Which options there are
 
 
@@ -62,7 +70,8 @@ def hints_of(made: Callable[..., Any], keyword_only: bool = False) -> dict[str, 
     if dataclasses.is_dataclass(made):
         hints = typing.get_type_hints(made, include_extras=True)
         return {field.name: hints[field.name] for field in dataclasses.fields(made)}
-    function = inspect.unwrap(made.__init__ if isinstance(made, type) else made)  # type: ignore[misc]
+    inner = made.func if isinstance(made, functools.partial) else made
+    function = inspect.unwrap(inner.__init__ if isinstance(inner, type) else inner)  # type: ignore[misc]
     names = getattr(function, "__globals__", {})
     return {
         parameter.name: _resolve(parameter.annotation, names)
@@ -245,7 +254,9 @@ def _bound_problems(label: str, value: Any, hint: Any) -> list[str]:
     bounds = [note.bound for note in getattr(hint, "__metadata__", ()) if isinstance(note, AtLeast)]
     if bounds and not math.isfinite(value):
         return [f"{label} must be finite, got {value}"]
-    return [f"{label} must be at least {bound:g}, got {value}" for bound in bounds if value < bound]
+    problems = [f"{label} must be at least {bound:g}, got {value}" for bound in bounds if value < bound]
+    bounds = [note.bound for note in getattr(hint, "__metadata__", ()) if isinstance(note, AtMost)]
+    return problems + [f"{label} must be at most {bound:g}, got {value}" for bound in bounds if value > bound]
 
 
 def _choices(hint: Any) -> list[str]:

@@ -13,6 +13,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,12 +39,17 @@ class Registry(dict[str, Target]):
     Args:
         kind: ``"network"``, ``"method"``, ``"backbone"`` or ``"dataset"``.
         built_in: name -> ``"module:attribute"``.
+        families: name of a family, such as ``timm`` -> ``"module:attribute"``. ``timm:NAME`` calls it with NAME.
+            A family is no key: nobody can list what is in it.
     """
 
-    def __init__(self, kind: str, built_in: Mapping[str, str]) -> None:
+    def __init__(
+        self, kind: str, built_in: Mapping[str, str], families: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(built_in)
         self.kind = kind
         self.built_in = frozenset(built_in)
+        self.families = dict(families or {})
         self._plug_ins: dict[str, PlugIn] = {}
         self._searched: list[str] | None = None
 
@@ -54,11 +60,17 @@ class Registry(dict[str, Target]):
             self._searched = list(sys.path)
         return self._plug_ins
 
+    def member(self, name: object) -> tuple[str, str] | None:
+        """``"timm:resnet18"`` -> the target of the family and ``"resnet18"``; None for any other name."""
+        family, _, rest = str(name).partition(":")
+        return (self.families[family], rest) if rest and family in self.families else None
+
     def __missing__(self, name: str) -> Target:
-        return self.plug_ins()[name].target
+        member = self.member(name)
+        return self.plug_ins()[name].target if member is None else member[0]
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or name in self.plug_ins()
+        return super().__contains__(name) or self.member(name) is not None or name in self.plug_ins()
 
     def __iter__(self) -> Iterator[str]:
         own = list(super().__iter__())
@@ -144,6 +156,22 @@ METHODS = Registry(
         "ip_mixup": "sarb.methods.mixup:PixelMixup",
         "fm_mixup": "sarb.methods.mixup:FeatureMapMixup",
         "asl": "sarb.methods.asl:ASL",
+        "an": "sarb.methods.an:AN",
+        "wan": "sarb.methods.wan:WAN",
+        "an_ls": "sarb.methods.an_ls:ANLS",
+        "iu": "sarb.methods.iu:IU",
+        "epr": "sarb.methods.epr:EPR",
+        "role": "sarb.methods.role:ROLE",
+        "ll_r": "sarb.methods.ll_r:LLR",
+        "ll_ct": "sarb.methods.ll_ct:LLCt",
+        "ll_cp": "sarb.methods.ll_cp:LLCp",
+        "hill": "sarb.methods.hill:Hill",
+        "splc": "sarb.methods.splc:SPLC",
+        "csl": "sarb.methods.csl:CSL",
+        "sst": "sarb.methods.sst:SST",
+        "hst": "sarb.methods.hst:HST",
+        "dsrb": "sarb.methods.dsrb:DSRB",
+        "sr_st": "sarb.methods.sr_st:SRST",
         "auto": "sarb.methods.auto:Auto",
     },
 )
@@ -159,6 +187,10 @@ BACKBONES = Registry(
         "resnet50": "sarb.networks.backbones.resnet:resnet50",
         "resnet101": "sarb.networks.backbones.resnet:resnet101",
         "tiny": "sarb.networks.backbones.tiny:Tiny",
+    },
+    {
+        "timm": "sarb.networks.backbones.timm_models:TimmBackbone",
+        "hf": "sarb.networks.backbones.hf_models:HuggingFaceBackbone",
     },
 )
 
@@ -214,7 +246,7 @@ def register(kind: str, name: str, target: Target) -> None:
 def find(kind: str, registry: Mapping[str, Target], name: str) -> Any:
     """Return the class or function of a name; the error for an unknown name lists the known ones."""
     if name not in registry:
-        problem = unknown_name(kind, name, registry)
+        problem = unknown_name(kind, name, [*registry, *families(registry)])
         if isinstance(registry, Registry):
             problem += (
                 f". If '{name}' is your own, register it first, sarb.registry.register('{registry.kind}', "
@@ -224,6 +256,9 @@ def find(kind: str, registry: Mapping[str, Target], name: str) -> Any:
     target = registry[name]
     if not isinstance(target, str):
         return target
+    member = registry.member(name) if isinstance(registry, Registry) else None
+    if member is not None:
+        return partial(_imported(target), member[1])
     try:
         return _imported(target)
     except Exception as error:  # a plug-in can fail in any way
@@ -234,6 +269,11 @@ def find(kind: str, registry: Mapping[str, Target], name: str) -> Any:
         raise SarbError(
             f"{owner}{kind} '{name}' cannot be imported from '{target}': {type(error).__name__}: {error}"
         ) from error
+
+
+def families(registry: Mapping[str, Target]) -> list[str]:
+    """Return what the names of its families look like, e.g. ``timm:NAME``."""
+    return [f"{name}:NAME" for name in getattr(registry, "families", {})]
 
 
 def _imported(target: str) -> Any:

@@ -1,4 +1,4 @@
-"""ROWS: the rows of the paper's tables and ablations, by their names in the paper."""
+"""ROWS: the rows of the paper's tables and ablations, and of the field after it, by their names there."""
 
 from __future__ import annotations
 
@@ -19,6 +19,27 @@ class Row:
 _FIXED = (0.1, 0.3, 0.5, 0.7, 0.9)
 _ONLY_ILRB: dict[str, Any] = {"ilrb": True, "plrb": False}
 _ONLY_PLRB: dict[str, Any] = {"ilrb": False, "plrb": True}
+
+#: methods that came after the paper, and baselines; the networks are those of their sources, or the nearest here
+FIELD: dict[str, Row] = {
+    "AN": Row("pooled", "an"),
+    "WAN": Row("pooled", "wan"),
+    "AN-LS": Row("pooled", "an_ls"),
+    "IU": Row("pooled", "iu"),
+    "EPR": Row("pooled", "epr"),
+    "ROLE": Row("pooled", "role"),
+    "LL-R": Row("pooled", "ll_r"),
+    "LL-Ct": Row("pooled", "ll_ct"),
+    "LL-Cp": Row("pooled", "ll_cp"),
+    "BoostLU": Row("pooled", "ll_r", {"boost": 5.0}),
+    "Hill": Row("pooled", "hill"),
+    "SPLC": Row("pooled", "splc"),
+    "CSL": Row("pooled", "csl"),
+    "SST": Row("ssgrl", "sst"),
+    "HST": Row("ssgrl", "hst"),
+    "DSRB": Row("ssgrl", "dsrb"),
+    "SR-ST": Row("pooled", "sr_st", {"peak": 0.5, "cells": 5}),
+}
 
 ROWS: dict[str, Row] = {
     "SSGRL": Row("ssgrl", "partial_bce"),
@@ -46,4 +67,5 @@ ROWS: dict[str, Row] = {
         f"Ours PLRB fixed beta={x}": Row("ssgrl", "sarb", {}, {**_ONLY_PLRB, "learnable": False, "beta": x})
         for x in _FIXED
     },
+    **FIELD,
 }

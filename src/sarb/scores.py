@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sarb.errors import DataError
 from sarb.files import atomic_write, csv_text
-from sarb.matrix import checked_names, chosen_rows
+from sarb.handover.cleanlab import BinaryProblem, binary_problems
+from sarb.handover.datasets import to_dataset
+from sarb.handover.fiftyone import to_samples
+from sarb.matrix import checked_names, chosen_rows, packed, unpacked
+
+if TYPE_CHECKING:
+    from sarb.labels import LabelMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,15 +133,48 @@ class Scores:
             if value >= least
         ]
 
+    def to_cleanlab(self, labels: LabelMatrix) -> dict[str, BinaryProblem]:
+        """Return category -> a binary problem for cleanlab over the entries whose label is known.
+
+        Unknown labels are left out rather than taken for absent. Give scores by models that have not seen the
+        labels (out-of-fold), as cleanlab requires.
+
+        Args:
+            labels: of the same images and categories.
+        """
+        if labels.categories != self.categories or labels.paths != self.paths:
+            raise DataError("the labels are not those of the same images and categories, in the same order")
+        return binary_problems(labels.values, self.probabilities, self.categories)
+
+    def to_datasets(self, root: str | Path | None = None) -> Any:
+        """Return a Hugging Face ``datasets.Dataset`` with the columns ``file_name`` and ``probability``.
+
+        ``probability`` has a number per category, by name. With ``root``, the folder of the images, there is a
+        column ``image`` as well.
+        """
+        return to_dataset(self.paths, self.categories, numbers={"probability": self.probabilities}, root=root)
+
+    def to_fiftyone(self, threshold: float = 0.5, root: str | Path | None = None) -> list[Any]:
+        """Return a ``fiftyone.Sample`` per image; field ``predictions`` has the categories from ``threshold`` on.
+
+        Each has its probability as confidence. ``root`` is the folder of the images.
+        """
+        fields = {"predictions": self.probabilities >= threshold}
+        return to_samples(self.paths, self.categories, fields, self.probabilities, root)
+
+    def to_bytes(self) -> bytes:
+        """Return the content of an ``.npz`` file that can be read without pickle."""
+        return packed("logits", self.logits, self.categories, self.paths)
+
     def save(self, path: str | Path) -> None:
         """Write an ``.npz`` file that can be read without pickle."""
         with atomic_write(path, "wb") as file:
-            np.savez_compressed(
-                file, logits=self.logits, categories=np.array(self.categories), paths=np.array(self.paths)
-            )
+            file.write(self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> Scores:
-        """Read what :meth:`save` wrote."""
-        with np.load(path, allow_pickle=False) as stored:
-            return cls(stored["logits"], stored["categories"].tolist(), stored["paths"].tolist())
+        """Read what :meth:`save` wrote; a score that is not finite is an error."""
+        logits, categories, paths = unpacked(path, "logits", "f")
+        if not np.isfinite(logits).all():
+            raise DataError(f"{path}: 'logits' holds numbers that are not finite (NaN or infinity)")
+        return cls(logits, categories, paths)

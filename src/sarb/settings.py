@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import tomllib
 from collections.abc import Mapping
@@ -10,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from sarb.errors import ConfigError, did_you_mean, unknown_name
-from sarb.options import AtLeast, bare, check, hints_of, plain_number
-from sarb.registry import BACKBONES, METHODS, NETWORKS, find
+from sarb.errors import ConfigError, did_you_mean, either, setting, unknown_name
+from sarb.options import AtLeast, AtMost, bare, check, hints_of, plain_number
+from sarb.registry import BACKBONES, METHODS, NETWORKS, families, find
 
 RECIPES = Path(__file__).parent / "recipes"
 #: part of the learning rate for what a method itself owns, α and β; a network names the other parts
@@ -20,8 +21,14 @@ METHOD_PART = "blend"
 #: a recipe by name or file, its content (an empty one sets nothing), or None for the default, see read_recipe
 Recipe = str | Path | Mapping[str, Any] | None
 SECTIONS = ("train", "method", "network", "backbone", "lr", "data")
+#: settings that do not change the numbers of a run
+HARMLESS = frozenset({"workers", "checkpoint_every"})
+#: unit of ``checkpoint_every`` -> seconds
+UNITS = {"s": 1, "m": 60, "h": 3600}
 #: a small data set is trained for at most this many times ``epochs`` to reach ``min_steps``
 MOST_GROWTH = 20
+#: pixels of a side of the input: a model of more could not be loaded again
+LARGEST_SIDE = 4096
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,8 @@ class Settings:
         flip: mirror cached maps at random; close to, but not the same as, the maps of mirrored images.
         graph_smoothing: κ of the co-occurrence graph.
         precision: ``no`` (fp32), ``fp16`` or ``bf16`` (GPUs only).
+        checkpoint_every: steps (``200``) or time (``"30s"``, ``"5m"``, ``"1h"``) between two checkpoints in an epoch;
+            ``"epoch"`` for none. There is one at the end of every epoch. It changes no number.
     """
 
     method: str = "sarb"
@@ -48,7 +57,7 @@ class Settings:
     min_steps: Annotated[int, AtLeast(0)] = 0
     batch_size: Annotated[int, AtLeast(1)] = 16
     lr: Annotated[float, AtLeast(0)] = 1e-5
-    image_size: Annotated[int, AtLeast(32)] = 448
+    image_size: Annotated[int, AtLeast(32), AtMost(LARGEST_SIDE)] = 448
     seed: int = 0
     optimizer: Literal["adam", "adamw"] = "adam"
     weight_decay: Annotated[float, AtLeast(0)] = 5e-4
@@ -64,6 +73,7 @@ class Settings:
     workers: Annotated[int, AtLeast(0)] = 0
     precision: Literal["no", "fp16", "bf16"] = "no"
     device: Literal["auto", "cpu"] = "auto"
+    checkpoint_every: int | str = "10m"
     graph_smoothing: Annotated[float, AtLeast(0)] = 1.0
     graph_counts: Literal["known", "plain"] = "known"
     lr_scale: dict[str, float] = field(default_factory=dict)
@@ -74,6 +84,11 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         """Return all settings as a dict that can be written as JSON."""
         return dataclasses.asdict(self)
+
+    def identity(self) -> bytes:
+        """Return a text that differs for settings that give other numbers."""
+        values = {name: value for name, value in self.as_dict().items() if name not in HARMLESS}
+        return json.dumps(values, sort_keys=True).encode()
 
     def grown(self, steps: int) -> Settings:
         """Return a copy with enough epochs of ``steps`` steps each for ``min_steps``, within the limit."""
@@ -92,6 +107,29 @@ class Settings:
         }
 
 
+def checkpoint_pace(every: int | str) -> tuple[float, float]:
+    """Return steps and seconds between two checkpoints of an epoch, infinite where they do not count.
+
+    >>> checkpoint_pace(200), checkpoint_pace("5m"), checkpoint_pace("epoch")
+    ((200.0, inf), (inf, 300.0), (inf, inf))
+
+    Raises:
+        ConfigError: neither steps nor a time.
+    """
+    text = str(every).strip()
+    if text == "epoch":
+        return math.inf, math.inf
+    number, unit = (text[:-1], text[-1]) if text[-1:] in UNITS else (text, "")
+    try:
+        value = float(number) if unit else int(number)
+    except ValueError:
+        value = 0
+    if not 0 < value < math.inf:
+        expected = "steps such as 200, a time such as 30s, 5m or 1h, or epoch for the end of each epoch only"
+        raise ConfigError([f"checkpoint_every must be {expected}, got {every!r}"])
+    return (math.inf, value * UNITS[unit]) if unit else (float(value), math.inf)
+
+
 def read_recipe(recipe: Recipe, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Read a recipe by name or file; None means the default one for the settings that are ``given``."""
     if isinstance(recipe, Mapping):
@@ -102,7 +140,10 @@ def read_recipe(recipe: Recipe, given: Mapping[str, Any] | None = None) -> dict[
     built_in = RECIPES / f"{recipe}.toml"
     if file.suffix not in ("", ".toml") or (not built_in.is_file() and file.is_dir()):
         raise ConfigError(
-            [f"{file}: a recipe is a built-in name or a .toml file; did you mean --data {file}?"]
+            [
+                f"{file}: a recipe is a built-in name or a .toml file; "
+                + either(f"did you mean --data {file}?", f"sarb.load({str(file)!r}) loads data")
+            ]
         )
     if not file.suffix:
         file = built_in
@@ -201,9 +242,25 @@ def resolve(recipe: Recipe = None, **given: Any) -> Settings:
     )
     if problems:
         raise ConfigError(problems)
+    if "image_size" not in given and _built_in(recipe):
+        values |= _own_size(names["backbone"], options)
     floats = {name for name, hint in hints_of(Settings).items() if bare(hint) is float}
     values = {key: float(value) if key in floats else value for key, value in values.items()}
     return Settings(**values, **options)
+
+
+def _built_in(recipe: Recipe) -> bool:
+    """Whether a recipe is one of ours, or the default; the sizes of others are a choice of the user's."""
+    return recipe is None or (isinstance(recipe, str) and recipe in recipe_names())
+
+
+def _own_size(backbone: str, options: Mapping[str, Any]) -> dict[str, int]:
+    """The image size that a model of another package was made for; nothing for our own, which take any."""
+    if BACKBONES.member(backbone) is None:
+        return {}
+    from sarb.networks.backbones.base import own_size  # imports torch
+
+    return {"image_size": own_size(backbone, options["backbone_options"])}
 
 
 def _check_tables(content: Mapping[str, Any]) -> list[str]:
@@ -247,7 +304,14 @@ def _parts(network: str) -> set[str]:
 def _check_values(values: Mapping[str, Any]) -> list[str]:
     """Check for unknown names, wrong types and values out of range."""
     hints = {name: hint for name, hint in hints_of(Settings).items() if not name.endswith("_options")}
-    return check(values, hints, unknown=lambda name: f"unknown setting '{name}'.{did_you_mean(name, hints)}")
+    problems = check(
+        values, hints, unknown=lambda name: f"unknown setting '{name}'.{did_you_mean(name, hints)}"
+    )
+    try:
+        checkpoint_pace(values.get("checkpoint_every", Settings.checkpoint_every))
+    except ConfigError as error:
+        problems += error.problems
+    return problems
 
 
 def _check_names(names: Mapping[str, str], options: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -256,13 +320,14 @@ def _check_names(names: Mapping[str, str], options: Mapping[str, Mapping[str, An
     problems = []
     for key, registry in registries.items():
         if names[key] not in registry:
-            problems.append(unknown_name(key, names[key], registry))
+            problems.append(unknown_name(key, names[key], [*registry, *families(registry)]))
         else:
-            problems += _check_options(key, names[key], options[f"{key}_options"])
+            problems += check_options(key, names[key], options[f"{key}_options"])
     return problems
 
 
-def _check_options(kind: str, name: str, options: Mapping[str, Any]) -> list[str]:
+def check_options(kind: str, name: str, options: Mapping[str, Any]) -> list[str]:
+    """Check the options of a method, network or backbone; return one message per problem."""
     hints = option_types(kind, name)
     return check(
         options,
@@ -282,7 +347,7 @@ def _unknown_option(kind: str, name: str, option: str, own: Mapping[str, Any]) -
         return unknown_name(f"option of {kind} '{name}':", option, own)
     return (
         f"unknown option of {kind} '{name}': '{option}'. It is an option of {kind} {' or '.join(owners)}: "
-        f'add --{kind} {owners[0]} (Python: {kind}="{owners[0]}")'
+        f"add {setting(kind, owners[0])}"
     )
 
 

@@ -1,6 +1,9 @@
 """Files of the feature cache: damage is found, one process builds, nothing is left behind."""
 
+import errno
 import json
+import os
+import resource
 import subprocess
 import sys
 import zlib
@@ -9,7 +12,15 @@ import numpy as np
 import pytest
 
 from sarb.batches import cache_files
-from sarb.batches.cache_files import cache_note, checksum, only_builder, open_features, put_in_place
+from sarb.batches.cache_files import (
+    cache_note,
+    checksum,
+    new_array,
+    only_builder,
+    open_features,
+    put_in_place,
+)
+from sarb.errors import SarbError
 from tests.documentation.tools import ROOT
 from tests.waiting import PATIENCE, wait_until
 
@@ -179,3 +190,48 @@ def test_the_note_says_views_and_size():
     assert cache_note(1, 2_000_000) == "1 cached augmented view per image; the cache takes 2 MB"
     assert cache_note(4, 2_940_000_000) == "4 cached augmented views per image; the cache takes 2,940 MB"
     assert cache_note(0, 0) == "one cached plain view per image"
+
+
+def test_a_new_array_has_all_of_its_space(tmp_path):
+    array = new_array(tmp_path / "a.npy", (100, 8, 4, 4))
+    assert array.shape == (100, 8, 4, 4) and array.dtype == np.float16 and not array.any()
+    assert (tmp_path / "a.npy").stat().st_blocks * 512 >= array.nbytes
+    array[:] = 1
+    array.flush()
+    assert (np.load(tmp_path / "a.npy") == 1).all()
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_zeros_are_written_where_space_cannot_be_reserved(tmp_path, monkeypatch, missing):
+    def unsupported(*_):
+        raise OSError(errno.EOPNOTSUPP, "not supported")
+
+    if missing:
+        monkeypatch.delattr(os, "posix_fallocate")
+    else:
+        monkeypatch.setattr(os, "posix_fallocate", unsupported)
+    monkeypatch.setattr("sarb.batches.cache_files.BLOCK", 1000)
+    array = new_array(tmp_path / "a.npy", (7, 3, 5, 5))
+    assert (tmp_path / "a.npy").stat().st_blocks * 512 >= array.nbytes
+    assert np.load(tmp_path / "a.npy").shape == (7, 3, 5, 5) and not array.any()
+
+
+def test_a_full_disk_is_named_with_what_is_needed_and_free(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(
+        SarbError, match=r"a\.npy: No space left on device; it needs 0\.6 MB, and .* MB are free"
+    ):
+        new_array(tmp_path / "a.npy", (1000, 3, 10, 10))
+
+
+def test_a_file_that_may_not_be_so_large_is_named(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"File too large: '.*a\.npy'"):
+            new_array(tmp_path / "a.npy", (1000, 3, 10, 10))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -247,11 +247,13 @@ def test_the_cache_has_the_same_key_and_equal_values(monkeypatch, tmp_path, squa
         assert np.all(np.abs(values - expected) <= CLOSE * expected.max() + 1e-3 * np.abs(expected))
 
 
-def test_the_choice_is_one_line_of_progress(monkeypatch, always, tmp_path, squares_data, tiny, capsys):
+def test_the_choice_is_a_detail_of_the_progress(monkeypatch, always, tmp_path, squares_data, tiny, capsys):
     monkeypatch.setenv("SARB_CACHE", str(tmp_path))
-    cached_features(tiny, squares_data.train, EvalTransform(32), progress=Progress())
+    cached_features(tiny, squares_data.train, EvalTransform(32), progress=Progress(verbose=True))
     size, choice = capsys.readouterr().err.splitlines()
-    assert size.startswith("feature cache:") and choice.startswith("features by ")
+    assert size.startswith("features: ") and choice.startswith("features by ")
+    cached_features(tiny, squares_data.train, EvalTransform(32), progress=Progress())
+    assert capsys.readouterr().err == "features: from the feature cache\n"
 
 
 def test_openvino_reports_nothing_to_its_makers(tmp_path):

@@ -55,6 +55,12 @@ class Talk:
     def say(self, line):
         self.lines.append(line)
 
+    def detail(self, line):
+        """Not said."""
+
+    def once(self, line):
+        assert line == "features: from the feature cache"
+
 
 TRANSFORM = EvalTransform(32)
 
@@ -197,7 +203,7 @@ def test_it_refuses_to_fill_the_disk(monkeypatch, backbone, dataset, cache, call
         return
     with pytest.raises(SarbError, match="SARB_CACHE") as error:
         cached_features(backbone, dataset, TRANSFORM)
-    assert "--no-cache" in str(error.value) and sum(calls) <= 1
+    assert "cache=False" in str(error.value) and sum(calls) <= 1
     assert list(cache.iterdir()) == []
 
 

@@ -43,6 +43,14 @@ def test_without_a_seed_the_order_is_that_of_the_data():
     assert indices(Batches(5, 2)) == [[0, 1], [2, 3], [4]]
 
 
+@pytest.mark.parametrize("world", [1, 2])
+def test_a_later_start_gives_the_rest_of_the_epoch(world):
+    whole = Batches(21, 4, 3, 1, 0, world)
+    for start in range(len(whole) + 1):
+        rest = Batches(21, 4, 3, 1, 0, world, start)
+        assert list(rest) == list(whole)[start:] and len(rest) == len(whole) - start
+
+
 def test_the_order_depends_on_seed_and_epoch_only():
     first = flat(Batches(50, 8, 0, shuffle_seed=1))
     assert first != list(range(50))

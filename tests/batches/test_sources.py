@@ -11,6 +11,7 @@ from sarb.batches.sources import use_cache
 from sarb.errors import ConfigError
 from sarb.methods.partial_bce import PartialBCE
 from sarb.networks import create_backbone
+from sarb.progress import Progress
 from sarb.registry import METHODS
 from sarb.settings import Settings
 
@@ -47,7 +48,7 @@ def same(one, other):
 
 
 def test_a_run_trains_on_views_and_says_so(squares_data, tmp_path, cache, capsys):
-    one = fit(squares_data.train, valid=0.25, out=tmp_path / "run", progress=True)
+    one = fit(squares_data.train, valid=0.25, out=tmp_path / "run", progress=Progress(verbose=True))
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     size = sum(np.load(file).nbytes for file in cache.glob("*.npy"))
     assert config["cached"] is True and config["cached_views"] == 2 and config["cached_bytes"] == size > 0
@@ -111,16 +112,16 @@ class Pixels(PartialBCE):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"cache": False}, ["cache_views=2", "--no-cache", "drop one of the two", "--augment"]),
+        ({"cache": False}, ["cache_views=2", "cache=False", "drop one of the two", "augment=True"]),
         (
             {"backbone_options": {"train_stages": 3}},
-            ["--cache-views 2", "every stage", "train_stages", "--augment"],
+            ["cache_views=2", "every stage", "train_stages", "augment=True"],
         ),
-        ({"method": Paired}, ["--cache-views 2", "method 'test'", "needs several views", "Remove it"]),
-        ({"method": Pixels}, ["--cache-views 2", "method 'test' mixes pixels", "Remove it"]),
+        ({"method": Paired}, ["cache_views=2", "method 'test'", "needs several views", "Remove it"]),
+        ({"method": Pixels}, ["cache_views=2", "method 'test' mixes pixels", "Remove it"]),
         ({"cache_views": -1}, ["cache_views must be at least 0, got -1"]),
         ({"cache_views": 1.5}, ["cache_views must be int, got 1.5"]),
-        ({"cache_views": 0, "cache": True, "augment": True}, ["augmentation bypasses it", "--cache-views 4"]),
+        ({"cache_views": 0, "cache": True, "augment": True}, ["augmentation bypasses it", "cache_views=4"]),
     ],
 )
 def test_what_cannot_be_cached_is_refused(monkeypatch, squares_data, cache, options, words):

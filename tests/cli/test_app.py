@@ -103,10 +103,10 @@ def test_evaluate_repeats_the_run_s_numbers(
     assert run(monkeypatch, "evaluate", trained, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     stored = json.loads((trained / "metrics.json").read_text())
-    # the run tested from its fp16 cache, this command from the files
-    assert printed["mAP"] == pytest.approx(stored["mAP"], abs=2.0)
-    assert printed["images"] == stored["images"]
-    assert printed["name"] == stored["name"] == "run, test images"
+    assert printed["mAP"] == stored["mAP"]  # both from the same cache
+    assert printed["images"] == stored["images"] == 12
+    assert printed["name"].startswith("run: 12 of 48 images, split test")
+    assert (printed["split"], printed["images_in_source"], printed["training_images"]) == ("test", 48, 0)
 
 
 def test_evaluating_training_images_says_so(
@@ -115,7 +115,9 @@ def test_evaluating_training_images_says_so(
     assert run(monkeypatch, "evaluate", trained, "--split", "train", "--out", tmp_path / "e") == 0
     captured = capsys.readouterr()
     assert "mAP" in captured.out
-    assert "too good" in captured.err
+    # seven of the 36 were kept for validation
+    assert "29 of these 36 images were training images of this run" in captured.err
+    assert "too good; --split test takes the 12 images that it held out" in captured.err
     assert (tmp_path / "e" / "per_category.csv").is_file()
     assert run(monkeypatch, "evaluate", trained, "--split", "valid") == 2
     assert "has no images in split 'valid'" in capsys.readouterr().err
@@ -190,7 +192,7 @@ def test_predict_skips_and_lists_bad_images_among_good_ones(
         ),
         (
             ["train", "--data", "demo", "--set", "method.alpha=0.3"],
-            "unknown option of method 'auto': 'alpha'. It is an option of method sarb: add --method sarb",
+            "unknown option of method 'auto': 'alpha'. It is an option of method sarb or dsrb: add --method sarb",
         ),
         (["train", "--data", "demo", "--set", "method.clams=strict"], "Did you mean 'claims'"),
         (["train", "--data", "demo", "--set", "metod.alpha=0.3"], "Did you mean 'method'"),
@@ -209,6 +211,9 @@ def test_predict_skips_and_lists_bad_images_among_good_ones(
         (["calibrate", "/no/such/run"], "no such run or model folder"),
         (["explain", "/no/such/run", "x.jpg"], "no such run or model folder"),
         (["export", "/no/such/run", "x.onnx"], "no such run or model folder"),
+        (["export", "/no/such/run", "--out", "x.onnx"], "no such run or model folder"),
+        (["export", "runs/x"], "export: expected one file to write, e.g. sarb export runs/x model.onnx"),
+        (["export", "runs/x", "a.onnx", "--out", "b.onnx"], "export: expected one file to write"),
         (["train", "photos/labels.csv"], "did you mean --data photos/labels.csv?"),
         (["train", "--encoding", "binary"], "-o encoding=binary"),
         (["train", "--data", "x.csv", "--split-seed=3"], "-o split_seed=3"),
@@ -374,14 +379,19 @@ def test_the_recorded_command_repeats_the_run(
 def test_ctrl_c_exits_with_130_and_says_what_is_saved(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    import sarb.workflows.calibration
     import sarb.workflows.listing
 
-    def interrupted(what: str) -> dict[str, str]:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sarb.workflows.listing, "listing", interrupted)
     assert run(monkeypatch, "list", "rows") == 130
-    assert "interrupted; finished epochs and cached features are saved" in capsys.readouterr().err
+    assert capsys.readouterr().err == "sarb: interrupted\n"  # nothing was written, so nothing is said of it
+    monkeypatch.setattr(sarb.workflows.calibration, "calibrate_session", interrupted)
+    assert run(monkeypatch, "calibrate", "runs/x") == 130
+    said = "interrupted; finished parts and the last checkpoint are saved; the same command continues"
+    assert said in capsys.readouterr().err
 
 
 def test_sigterm_exits_with_143_and_the_run_resumes(squares: Path, tmp_path: Path) -> None:

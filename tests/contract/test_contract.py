@@ -1,5 +1,7 @@
 """The contract: what must hold for every network × method."""
 
+import hashlib
+import random
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 METHOD_OPTIONS: dict[str, dict[str, Any]] = {
     "sarb": {"start": 1, "refresh": 1, "prototypes": 3},
     "curriculum": {"rounds": 2, "threshold": 0.1},
+    "sst": {"start": 1, "fall": 2, "bank": 5, "width": 8},
+    "hst": {"start": 1, "refresh": 1, "prototypes": 3, "width": 8},
+    "dsrb": {"start": 1, "refresh": 1},
 }
 TRAINING: dict[str, Any] = {
     "recipe": "small",
@@ -65,7 +70,8 @@ def make(network: str, method: str, categories: int = C) -> Method:
 
 def make_batch(labels: torch.Tensor, seed: int = 0) -> Batch:
     torch.manual_seed(seed)
-    return Batch(torch.rand(len(labels), 3, SIZE, SIZE), labels, torch.arange(len(labels)))
+    views = [torch.rand(len(labels), 3, SIZE, SIZE) for _ in range(2)]
+    return Batch(views[0], labels, torch.arange(len(labels)), (views[1],))
 
 
 def random_labels(size: int = 6, categories: int = C) -> torch.Tensor:
@@ -148,13 +154,30 @@ class TestPair:
         start_blending(built, batch)
         built(batch)
         completed = {key: value for key, value in built.figures().items() if key.startswith("completed")}
-        expected = {
+        unknown = 4
+        assumed = {"completed_absent": unknown, "completed_present": 0}
+        expected: dict[str, dict[str, float]] = {
             # two images are each other's partner: (0,1) takes from image 1, (1,0) from image 0; one PLRB
             # entry each
             "sarb": {"completed_ilrb": 2, "completed_plrb": 2},
+            "dsrb": {"completed_iprb": 2, "completed_pprb": 2},
             "curriculum": {"completed_curriculum": 0},  # the first round labels nothing
+            **dict.fromkeys(("an", "wan", "an_ls", "hill"), assumed),
+            "ll_r": {"completed_absent": 3, "completed_present": 0},  # one of eight entries is chosen
+            **{name: {"completed_absent": 3, "completed_present": 1} for name in ("ll_ct", "ll_cp")},
+            "csl": {"completed_absent": 0, "completed_present": 0},  # the five highest per image are ignored
+            "role": {"completed_estimated": unknown},
         }
-        assert completed == expected.get(method, {})
+        depends = {  # on the scores of a random network
+            **dict.fromkeys(("splc", "sr_st"), ("completed_absent", "completed_present")),
+            **dict.fromkeys(("sst", "hst"), ("completed_intra", "completed_cross")),
+        }
+        if method not in depends:
+            assert completed == expected.get(method, {})
+            return
+        assert tuple(sorted(completed)) == tuple(sorted(depends[method]))
+        assert all(0 <= number <= unknown for number in completed.values())
+        assert method != "splc" or sum(completed.values()) == unknown
 
     @pytest.mark.parametrize("positives", range(13))
     def test_any_number_of_known_positives(self, network: str, method: str, positives: int) -> None:
@@ -263,6 +286,49 @@ class TestTrained:
         assert (tmp_path / "whole" / "steps.csv").read_bytes() == (
             tmp_path / "cut" / "steps.csv"
         ).read_bytes()
+
+    def test_killed_inside_an_epoch_and_resumed_equals_an_undisturbed_run(
+        self,
+        squares_data: sarb.Data,
+        tmp_path: Path,
+        network: str,
+        method: str,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        import sarb.training.loop as loop
+
+        self.fit(squares_data, network, method, tmp_path / "whole", epochs=3, valid=0.2)
+        original = loop.Training._step
+        total = len((tmp_path / "whole" / "steps.csv").read_text().splitlines()) - 1
+        chance = random.Random(f"{network} {method}")
+        for stop in sorted(chance.sample(range(1, total), 2)):
+
+            def until(self: Any, *given: Any, stop: int = stop) -> dict[str, float]:
+                if len(self.state.steps) == stop:
+                    raise KeyboardInterrupt
+                return original(self, *given)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(loop.Training, "_step", until)
+                with pytest.raises(KeyboardInterrupt):
+                    self.fit(
+                        squares_data,
+                        network,
+                        method,
+                        tmp_path / "cut",
+                        epochs=3,
+                        valid=0.2,
+                        resume=True,
+                        checkpoint_every=chance.choice([1, 2, 3]),
+                    )
+        self.fit(squares_data, network, method, tmp_path / "cut", epochs=3, valid=0.2, resume=True)
+        assert _log(tmp_path / "whole") == _log(tmp_path / "cut")
+        for file in ("steps.csv", "model/model.safetensors", "best/model.safetensors"):
+            assert _checksum(tmp_path / "whole" / file) == _checksum(tmp_path / "cut" / file), file
+
+
+def _checksum(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _log(folder: Path) -> list[dict[str, str]]:

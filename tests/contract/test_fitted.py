@@ -164,7 +164,7 @@ def test_init_takes_over_the_backbone(
     taken = model.network.backbone.state_dict()
     assert all(torch.equal(taken[key], value) for key, value in trained.network.backbone.state_dict().items())
     assert same(model, fit(train, init=trained)) and not same(model, fit(train))
-    with pytest.raises(ConfigError, match=r"has another backbone than .* add --backbone tiny"):
+    with pytest.raises(ConfigError, match=r"has another backbone than .* add backbone='tiny'"):
         fit(train, init=trained, backbone="efficientnet_lite0")
     with pytest.raises(SarbError, match="no such run or model folder"):
         fit(train, init="runs/x")

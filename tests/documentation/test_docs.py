@@ -65,6 +65,25 @@ def test_options_of_networks_and_backbones():
     assert stated(shared, 1, 2) == expected
 
 
+@pytest.mark.parametrize("family", sorted(sarb.BACKBONES.families))
+def test_options_of_models_of_other_packages(family):
+    rows = [row for row in table(DOCS / "backbones.md", "option") if f"`{family}:`" in row[1]]
+    made = find("backbone", sarb.BACKBONES, f"{family}:any")
+    assert stated(rows, 0, 2) == keywords(made.func)
+
+
+def test_the_types_of_transformers_that_can_be_used_are_named():
+    from sarb.networks.backbones.hf_cut import CUTS
+
+    page = (DOCS / "backbones.md").read_text(encoding="utf-8")
+    assert all(f"`{kind.removesuffix('_vision_model')}`" in page for kind in CUTS)
+
+
+def test_commands_of_the_backbones_page_have_valid_options():
+    found = [words for block in blocks(DOCS / "backbones.md") for words, _ in commands(block)]
+    assert len([words for words in found if words[0] == "sarb" and parse(words)]) == 3
+
+
 def test_recipes_are_all_listed():
     from sarb.settings import recipe_names
 

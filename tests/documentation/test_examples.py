@@ -19,6 +19,8 @@ ORDER = (
     "labels.py",
     "train.py",
     "evaluate.py",
+    "compare.py",
+    "audit.py",
     "predict.py",
     "report.py",
     "stats.py",
@@ -43,6 +45,8 @@ MORE_LINES = {"add_a_method.py": 60, "add_a_network.py": 60}
 ALL = (*ORDER, "predict_onnx.py")
 #: a word of what each of these says when it has done its work
 SAYS = {
+    "audit.py": "images",
+    "compare.py": "mAP minus example",
     "calibrate.py": "brier_score before",
     "complete.py": "given labels changed: 0",
     "suggest.py": "known positive",

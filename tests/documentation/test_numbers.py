@@ -8,7 +8,12 @@ from benchmarks.tables import TABLES
 from tests.documentation.tools import ROOT
 
 TABLE = re.compile(r"<!-- table:(?P<name>[\w-]+) -->\n(?P<text>.*?)\n<!-- /table -->", re.S)
-PAGES = {"README.md": ("headline", "demo"), "docs/results.md": tuple(set(TABLES) - {"headline", "demo"})}
+PAGES = {
+    "README.md": ("headline", "demo"),
+    "docs/audit.md": ("audit", "audit-scenes5"),
+    "docs/suggest.md": ("suggest",),
+}
+PAGES["docs/results.md"] = tuple(set(TABLES) - {name for names in PAGES.values() for name in names})
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -204,14 +204,20 @@ def play(page, monkeypatch, capsys, names):
     return said
 
 
-@pytest.mark.parametrize("page", ["index", "train", "predict", "faq"])
+@pytest.mark.parametrize("page", ["index", "train", "compare", "predict", "faq"])
 def test_every_block_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     hurry(monkeypatch)
     make_photos({})
     shutil.copy(next(Path("photos").glob("*.jpg")), "photo.jpg")
     play(page, monkeypatch, capsys, {})
-    last = {"index": "filled.csv", "train": "runs/python/test", "predict": "scores.csv", "faq": "ask.csv"}
+    last = {
+        "index": "filled.csv",
+        "train": "runs/python/test",
+        "compare": "runs/compared/comparison.html",
+        "predict": "scores.csv",
+        "faq": "ask.csv",
+    }
     assert Path(last[page]).exists()
 
 
@@ -231,8 +237,9 @@ def test_start(tmp_path, monkeypatch, capsys):
     def person(app, listening):
         with TestClient(app, base_url=f"http://127.0.0.1:{listening.getsockname()[1]}") as client:
             if client.get("/api/info").json()["review"]:
-                asked.extend(client.post("/api/review/next", json={"who": "me", "count": 8}).json()["next"])
-                for number, question in enumerate(asked):
+                reply = client.post("/api/review/next", json={"who": "me", "count": 8}).json()
+                asked.append(len(reply["next"]))
+                for number, question in enumerate(reply["next"]):
                     answer = {"who": "me", "question": question["id"], "answer": ("yes", "no")[number % 2]}
                     assert client.post("/api/review/answer", json=answer).status_code == 200
         return 0
@@ -251,6 +258,6 @@ def test_start(tmp_path, monkeypatch, capsys):
         "labels to ask",
     ):
         assert promise in said
-    assert len(asked) == 8
+    assert asked == [8, 8]  # about the first model, and again about the second
     assert sum(map(sum, known("photos/reviewed.csv"))) == sum(map(sum, known("photos/labels.csv"))) + 8
     assert Path("runs/second/model").is_dir() and Path("predictions.csv").is_file()

@@ -139,13 +139,13 @@ def test_a_difference_is_refused_and_nothing_written(tmp_path: Path, monkeypatch
 
 
 def test_compare_finds_the_largest_difference_of_any_batch() -> None:
-    inputs = np.arange(10, dtype=np.float32).reshape(10, 1, 1, 1)
+    inputs = np.arange(10, dtype=np.float32).reshape(10, 1, 1, 1) / 16
 
     def plain(images: Any) -> Any:
         return images.reshape(-1, 1)
 
     def other(images: Any) -> Any:
-        return images.reshape(-1, 1) + (images.reshape(-1, 1) == 8) * (0.5 if len(images) > 1 else 0.25)
+        return images.reshape(-1, 1) + (images.reshape(-1, 1) == 0.5) * (0.5 if len(images) > 1 else 0.25)
 
     assert compare(plain, other, inputs) == {1: 0.25, 7: 0.5}
 
@@ -195,3 +195,14 @@ def test_command(squares: Path, tmp_path: Path, monkeypatch: Any, capsys: Any) -
     assert "largest difference from torch on 15 images: batch of 1:" in said.err
     assert run([*words, str(tmp_path / "model.txt")], monkeypatch) == 2
     assert "a file that ends in .onnx or .pt2" in capsys.readouterr().err
+
+
+def test_a_difference_is_relative_to_large_logits() -> None:
+    inputs = np.zeros((3, 3, 2, 2), np.float32)
+    for largest, told in ((0.5, 1e-3), (1.0, 1e-3), (10.0, 1e-4)):
+
+        def expected(images: np.ndarray, largest: float = largest) -> np.ndarray:
+            return np.tile(np.array([largest, 0.0]), (len(images), 1))
+
+        found = compare(expected, lambda images, run=expected: run(images) + np.array([0.0, 1e-3]), inputs)
+        assert found == pytest.approx({1: told, 7: told})

@@ -92,7 +92,7 @@ def test_a_model_folder_copied_alone_predicts_identically(
 def test_save_pretrained_keeps_card_and_thresholds(trained: Path, squares: Path, tmp_path: Path) -> None:
     model = sarb.load_model(trained)
     folder = model.save_pretrained(tmp_path / "mine", license="cc-by-4.0")
-    names = ["README.md", "config.json", "model.safetensors", "thresholds.json"]
+    names = ["README.md", "config.json", "manifest.json", "model.safetensors", "thresholds.json"]
     assert sorted(file.name for file in folder.iterdir()) == names
     assert (folder / "thresholds.json").read_bytes() == (trained / "thresholds.json").read_bytes()
     before, after = ((place / "README.md").read_text() for place in (trained / "model", folder))
@@ -123,7 +123,7 @@ def test_push_and_load_by_id(trained: Path, squares: Path, hub: Hub) -> None:
     (_, token), (_, (repo, options)), (_, (uploaded, names, _)) = hub.calls
     assert (token, repo, uploaded) == ("secret", "anna/squares", "anna/squares")
     assert options["private"] and options["exist_ok"]
-    assert names == ["README.md", "config.json", "model.safetensors", "thresholds.json"]
+    assert names == ["README.md", "config.json", "manifest.json", "model.safetensors", "thresholds.json"]
     assert model.folder == trained / "model"  # not the folder that is gone
     for name in ("anna/squares", Path("anna/squares"), "hf:anna/squares"):
         again = sarb.load_model(name)

@@ -159,3 +159,36 @@ def test_inference_leaves_the_mode_of_the_network(model: Model, squares_data: sa
     model.network.train()
     sarb.predict(model, squares_data.test.take([0]))
     assert model.network.training
+
+
+def test_a_folder_serves_as_well_as_a_model(model: Model, squares_data: sarb.Data, tmp_path: Path) -> None:
+    model.save(tmp_path / "run" / "model")
+    expected = sarb.evaluate(model, squares_data.test)
+    for given in (tmp_path / "run", str(tmp_path / "run" / "model")):
+        assert sarb.evaluate(given, squares_data.test).mAP == expected.mAP
+        assert sarb.evaluate(given, squares_data).mAP == expected.mAP
+        image = squares_data.test.paths[0]
+        assert np.array_equal(sarb.predict(given, image).logits, sarb.predict(model, image).logits)
+        assert sarb.explain(given, image).categories == sarb.explain(model, image).categories
+
+
+def test_wrong_arguments_are_told_what_was_expected(
+    model: Model, squares_data: sarb.Data, tmp_path: Path
+) -> None:
+    labels = squares_data.train.labels
+    with pytest.raises(
+        TypeError, match="model: expected a Model, a run or model folder, or a hub id, got int"
+    ):
+        sarb.predict(3, "a.jpg")
+    with pytest.raises(TypeError, match=r"images: expected a Dataset such as data.test, .*got Data"):
+        sarb.predict(model, squares_data)
+    with pytest.raises(TypeError, match=r"dataset: expected a Dataset, such as .*, got PosixPath"):
+        sarb.evaluate(model, tmp_path / "labels.csv")
+    with pytest.raises(TypeError, match=r"scores: expected Scores, which sarb\.predict.* got Model"):
+        sarb.complete(model, labels)
+    with pytest.raises(TypeError, match=r"labels: expected a LabelMatrix, such as train.labels, got Dataset"):
+        sarb.suggest(sarb.predict(model, squares_data.train), squares_data.train, 5)
+    with pytest.raises(TypeError, match=r"train: expected a Dataset, such as .*, got Data"):
+        sarb.fit(squares_data)
+    with pytest.raises(SarbError, match="no such run or model folder"):
+        sarb.load_calibration(tmp_path / "nothing")

@@ -123,9 +123,9 @@ def test_an_array_that_can_be_read_in_several_ways_is_not_guessed(files):
         sarb.SarbClassifier(**FAST).fit(files[:2], [[1, 0, 0], [0, 1, 0]])
     assert isinstance(caught.value, sarb.DataError)
     for reading in (
-        'encoding="signed"): 2 present, 0 absent, 4 unknown',
-        'encoding="binary"): 2 present, 4 absent, 0 unknown',
-        'encoding="minus_one_unknown"): 2 present, 4 absent, 0 unknown',
+        'encoding="signed": 2 present, 0 absent, 4 unknown',
+        'encoding="binary": 2 present, 4 absent, 0 unknown',
+        'encoding="minus_one_unknown": 2 present, 4 absent, 0 unknown',
     ):
         assert reading in str(caught.value)
 
@@ -292,6 +292,6 @@ def test_page(tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert (
         len(shown) == 4
-        and 'encoding="minus_one_unknown"): 2 present, 2 absent' in said
+        and 'encoding="minus_one_unknown": 2 present, 2 absent' in said
         and "{'method_options': {'claims': '" in said
     )

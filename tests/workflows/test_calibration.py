@@ -9,7 +9,7 @@ import pytest
 import sarb
 from sarb.inference.onnx import OnnxModel
 from sarb.model import Model
-from sarb.runs.folder import CONFIG, THRESHOLDS, ModelFolder, RunFolder
+from sarb.runs.folder import CONFIG, MANIFEST, THRESHOLDS, ModelFolder, RunFolder
 from sarb.workflows.calibration import same_training
 from sarb.workflows.training import train_session
 from tests.documentation.tools import run as command
@@ -88,7 +88,7 @@ def test_every_command_finds_the_same_calibration(kind, folders, squares, tmp_pa
     for verb, words in verbs(name, data, tmp_path).items():
         found.clear()
         assert command(["sarb", *words], monkeypatch) == 0, capsys.readouterr().err
-        assert len(found) == (verb != "evaluate"), verb  # the paper's metrics read scores as they are
+        assert len(found) == 1, verb
         for calibration in found:
             assert calibration.fitted is (kind != "best"), verb
             assert not calibration.fitted or calibration.to_dict() == expected.to_dict(), verb
@@ -118,6 +118,7 @@ def test_the_best_epoch_may_have_its_own(run, tmp_path):
 def test_other_weights_get_a_warning_and_no_calibration(run, tmp_path):
     copied = RunFolder(shutil.copytree(run, tmp_path / "run"))
     shutil.copy(copied.best.weights, copied.model.weights)
+    shutil.copy(copied.best.path / MANIFEST, copied.model.path / MANIFEST)
     with pytest.warns(UserWarning, match="fitted to other weights"):
         assert not sarb.load_model(copied.path).calibration().fitted
 
@@ -128,6 +129,8 @@ def test_a_file_from_before_checksums_belongs_to_the_last_model(run, tmp_path):
     del content["weights"]
     (copied.path / THRESHOLDS).write_text(json.dumps(content))
     copied.model.thresholds.unlink()
+    for manifest in copied.path.rglob(MANIFEST):  # which are younger
+        manifest.unlink()
     assert sarb.load_model(copied.path).calibration().fitted
     assert sarb.load_model(copied.model.path).calibration().fitted
     assert not sarb.load_model(copied.best.path).calibration().fitted
@@ -149,3 +152,13 @@ def test_a_part_trains_as_long_as_the_run(tmp_path):
     (tmp_path / CONFIG).write_text(json.dumps({"settings": settings, "cached": True}))
     again = same_training(RunFolder(tmp_path))
     assert (again.epochs, again.min_steps, again.patience, again.cache) == (100, 0, None, True)
+
+
+def test_a_calibration_can_be_undone(run, tmp_path, monkeypatch, capsys):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    assert sarb.load_calibration(copy) is not None and "calibrated" in RunFolder(copy).metrics
+    assert command(["sarb", "calibrate", str(copy), "--undo"], monkeypatch) == 0
+    assert sarb.load_calibration(copy) is None and "calibrated" not in RunFolder(copy).metrics
+    assert command(["sarb", "calibrate", str(copy), "--undo"], monkeypatch) == 2
+    assert "is not calibrated, so there is nothing to undo" in capsys.readouterr().err
+    assert command(["sarb", "calibrate", str(tmp_path / "none"), "--undo"], monkeypatch) == 2

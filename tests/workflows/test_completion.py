@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 import sarb
 from sarb.errors import ConfigError, DataError, SarbError
 from sarb.labelling.calibration import calibrate
+from sarb.labelling.suggestion import usual_budget
 from sarb.runs.lookup import load_calibration
 from sarb.workflows.calibration import calibrate_session, describe
-from sarb.workflows.completion import complete_session, suggest_session, suggest_weights
+from sarb.workflows.completion import complete_session, score_splits, suggest_session, suggest_weights
 from sarb.workflows.labelled import run_data, trained_on
 from sarb.workflows.prediction import predict_session
 from sarb.workflows.training import train_session
@@ -106,15 +108,38 @@ def test_complete_long(plain, tmp_path):
         complete_session(plain, tmp_path / "filled.csv")
 
 
+def test_conflicts_of_another_completion_are_kept(plain, tmp_path, capsys):
+    usual = tmp_path / "conflicts.csv"
+    filled = complete_session(plain, tmp_path / "a.csv", min_confidence=0.7)
+    first = usual.read_bytes()
+    complete_session(plain, tmp_path / "b.csv", min_confidence=0.7)  # the same conflicts, the same file
+    assert usual.read_bytes() == first and not (tmp_path / "b.conflicts.csv").exists()
+    usual.write_text("of another run\n", encoding="utf-8")
+    capsys.readouterr()
+    complete_session(plain, tmp_path / "c.csv", min_confidence=0.7)
+    assert usual.read_text(encoding="utf-8") == "of another run\n"
+    assert (tmp_path / "c.conflicts.csv").read_bytes() == first
+    assert "is of another completion and is kept" in capsys.readouterr().err
+    (tmp_path / "c.csv").unlink()
+    with pytest.raises(DataError, match=r"c\.conflicts\.csv: exists already"):
+        complete_session(plain, tmp_path / "c.csv", min_confidence=0.7)
+    assert not (tmp_path / "c.csv").exists()
+    complete_session(plain, tmp_path / "b.csv", min_confidence=0.7, overwrite=True)
+    assert usual.read_bytes() == first and "conflicts.csv: replaced" in capsys.readouterr().err
+    assert filled.conflicts
+    with pytest.raises(DataError, match="choose another one"):
+        complete_session(plain, usual, min_confidence=0.7, overwrite=True)
+
+
 def test_complete_wide_keeps_the_encoding_and_every_known_label(plain, squares, tmp_path):
     before = (squares / "labels.csv").read_bytes()
     complete_session(plain, tmp_path / "wide.csv", to="wide", which="oof", split="all")
     assert (squares / "labels.csv").read_bytes() == before
-    data = sarb.load(tmp_path / "wide.csv", encoding="binary", root=squares)
+    data = sarb.load(tmp_path / "wide.csv", encoding="binary")
     old = run_data(plain)
     for name, dataset in old.splits.items():
         now = data.splits[name].labels
-        assert now.paths == dataset.labels.paths and now.known.all()
+        assert [path.resolve() for path in data.splits[name].paths] == dataset.paths and now.known.all()
         assert np.array_equal(now.values[dataset.labels.known], dataset.labels.values[dataset.labels.known])
 
 
@@ -166,6 +191,11 @@ def test_suggest(plain, tmp_path):
     assert len(table) == len(found) == 7
     for row in table:
         assert labels.values[labels.paths.index(row["file_name"]), labels.categories.index(row["label"])] == 0
+    assert found.outlook.slope is not None and found.outlook.slope >= 0
+    held, _ = suggest_session(plain, 7, tmp_path / "held.csv", which="oof")
+    assert held.outlook.slope is None
+    found, _ = suggest_session(plain, None, tmp_path / "usual.csv")
+    assert len(rows(tmp_path / "usual.csv")) == usual_budget(labels)
 
 
 def test_predict_uses_the_calibration(plain, squares, tmp_path, capsys):
@@ -185,7 +215,7 @@ def test_predict_uses_the_calibration(plain, squares, tmp_path, capsys):
     capsys.readouterr()
     predict_session(plain, [photo], None, None, None, True)
     said = capsys.readouterr()
-    assert said.err.count("use --threshold 0.5 to set one for all") == 1
+    assert said.err.count("--threshold X sets one for all") == 1
     decided = json.loads(said.out)[0]["labels"]
     thresholds = dict(zip(raw.categories, load_calibration(plain).thresholds, strict=True))
     assert set(decided) == {name for name, p in calibrated.items() if p >= thresholds[name]}
@@ -205,11 +235,18 @@ def test_commands(plain, tmp_path, monkeypatch, capsys):
     sure = ["sarb", "complete", str(plain), "--out", out, "--overwrite", "--min-confidence", "1"]
     assert run_command(sure, monkeypatch) == 0
     said = capsys.readouterr().err
-    assert "no label is that certain; lower --min-confidence, or answer questions: sarb serve" in said
+    assert "no label is that certain; lower --min-confidence, or answer questions in the browser" in said
     ask = ["sarb", "suggest", str(plain), "--budget", "3", "--out", str(tmp_path / "ask.csv")]
     assert run_command([*ask, "--json", "--weight", "finds=2"], monkeypatch) == 0
     said = capsys.readouterr()
     assert len(json.loads(said.out)) == 3, said
+    assert "3 questions\n" in said.err and "random questions" in said.err
+    assert run_command(["sarb", "suggest", str(plain), "--out", str(tmp_path / "ask.csv")], monkeypatch) == 0
+    said = capsys.readouterr().err
+    assert (
+        f"{len(rows(tmp_path / 'ask.csv'))} questions (1 % of the unknown labels" in said
+        and "--budget" in said
+    )
     assert run_command([*ask, "--weight", "find=2"], monkeypatch) == 2
     assert "Did you mean 'finds'?" in capsys.readouterr().err
 
@@ -226,3 +263,22 @@ def test_refusals(plain, tmp_path):
     assert len(error.value.problems) == 2
     with pytest.raises(ConfigError, match="Did you mean 'wide'"):
         complete_session(plain, tmp_path / "x.csv", to="wied")
+
+
+def test_out_of_fold_scores_belong_to_files_not_to_names(plain, squares, tmp_path):
+    """Another table with the same names for other photos must not get the scores of this run's photos."""
+    other = tmp_path / "other"
+    shutil.copytree(squares, other)
+    options = {"own_data": False, "progress": False}
+    same = sarb.load(squares / "labels.csv", encoding="binary")
+    moved = sarb.load(other / "labels.csv", encoding="binary")
+    found = score_splits(plain, same, ["train"], "model", **options)
+    held = found.out_of_fold.take(np.array([bool(name) for name in found.learned_as]))
+    assert len(held) and not np.allclose(
+        held.logits, found.scores.take(np.array(found.learned_as) != "").logits
+    )
+    elsewhere = score_splits(plain, moved, ["train"], "model", **options)
+    assert not any(elsewhere.learned_as)
+    assert np.array_equal(elsewhere.out_of_fold.logits, elsewhere.scores.logits)
+    own = score_splits(plain, moved, ["train"], "model", own_data=True, progress=False)
+    assert np.allclose(own.out_of_fold.logits, found.out_of_fold.logits)

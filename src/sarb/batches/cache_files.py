@@ -8,17 +8,24 @@ each time it is opened; a damaged one is not used. While it is being computed it
 
 from __future__ import annotations
 
+import errno
+import math
+import os
+import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from sarb.files import read_json, write_json
+from sarb.errors import SarbError, setting
+from sarb.files import write_json
+from sarb.runs.checks import parse
+from sarb.runs.schema import FEATURES
 
 Say = Callable[[str], None]
 
@@ -71,14 +78,52 @@ def _checked(file: Path) -> dict[int, str]:
     """Row -> reason of unreadable images, from the record; ValueError if the checksum differs."""
     record_file = file.with_suffix(".json")
     actual = checksum(file)
-    record: Any = read_json(record_file) if record_file.exists() else []
+    record: Any = parse(record_file.read_bytes()) if record_file.exists() else []
     if isinstance(record, list):
         record = {"crc32": actual, "unreadable": record}
+        FEATURES(record, "")
         with suppress(OSError):  # a read-only disk
             write_json(record_file, record)
+    FEATURES(record, "")
     if record["crc32"] != actual:
         raise ValueError(f"checksum {actual:08x}, expected {record['crc32']:08x}")
-    return {int(row): str(reason) for row, reason in record["unreadable"]}
+    return dict(record["unreadable"])
+
+
+def new_array(partial: Path, shape: tuple[int, ...]) -> np.memmap[Any, np.dtype[np.float16]]:
+    """Make the unfinished file of activations of this shape, and reserve all of its space.
+
+    Without that, a disk that fills up later would end the process by SIGBUS, because the array is a memory map.
+    """
+    size = 2 * math.prod(shape)
+    try:
+        array = np.lib.format.open_memmap(partial, mode="w+", dtype=np.float16, shape=shape)
+        with partial.open("r+b") as stream:
+            _reserve(stream, partial.stat().st_size - size, size)
+        return array
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise OSError(error.errno, error.strerror, str(partial)) from error
+        free = shutil.disk_usage(partial.parent).free
+        raise SarbError(
+            f"{partial}: {error.strerror}; it needs {size / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are free. "
+            f"Set SARB_CACHE to a larger disk, or train with {setting('cache', False)}"
+        ) from error
+
+
+def _reserve(stream: IO[bytes], start: int, size: int) -> None:
+    """Give a file its blocks on disk; where the system cannot, write zeros."""
+    try:
+        os.posix_fallocate(stream.fileno(), start, size)
+        return
+    except AttributeError:  # macOS, Windows
+        pass
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise
+    stream.seek(start)
+    for done in range(0, size, BLOCK):
+        stream.write(bytes(min(BLOCK, size - done)))
 
 
 def put_in_place(partial: Path, file: Path, unreadable: Mapping[int, str], engine: str = "PyTorch") -> None:

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from sarb.batches.cache_files import Features, only_builder, open_features, put_in_place
+from sarb.batches.cache_files import Features, new_array, only_builder, open_features, put_in_place
 from sarb.batches.engines import Engine, choose_engine
 from sarb.batches.loader import Batches, Pictures, check_readable, make_loader
 from sarb.data.dataset import Dataset
-from sarb.errors import SarbError
+from sarb.errors import SarbError, named, setting
 from sarb.files import cache_dir
 from sarb.networks.backbones.base import Backbone
 from sarb.networks.backbones.fold import folded
@@ -118,7 +118,9 @@ def cached_views(
         file: open_features(file, len(view.dataset), how.progress.say) for file, view in wanted.items()
     }
     missing = {file: view for file, view in wanted.items() if features_of[file] is None}
-    if missing:
+    if not missing:
+        how.progress.once("features: from the feature cache")
+    else:
         backbone.to(how.device).eval()
         shapes = {file: _shape(how, view) for file, view in missing.items()}
         _check_disk(missing, shapes, how.progress)
@@ -135,7 +137,7 @@ def _engine(how: _Builder, backbone: Backbone, views: Sequence[View]) -> Engine:
         keys = [(first.number or 0, index) for index in range(min(how.batch_size, len(first.dataset)))]
         return _pictures(first)[keys].images.to(how.device)
 
-    return choose_engine(backbone, sample, sum(len(view.dataset) for view in views), how.progress.say)
+    return choose_engine(backbone, sample, sum(len(view.dataset) for view in views), how.progress.detail)
 
 
 def _pictures(view: View) -> Pictures:
@@ -162,13 +164,13 @@ def _check_disk(
         f"{len(augmented)} augmented view{plural} of {len(view.dataset):,} images" for view in augmented[:1]
     ]
     what = " and ".join(parts)
-    progress.say(f"feature cache: {size / 1e6:,.0f} MB for {what} in {folder} ({free / 1e9:,.1f} GB free)")
+    progress.say(f"features: {size / 1e6:,.0f} MB for {what} in {folder} ({free / 1e9:,.1f} GB free)")
     if size > DISK_SHARE * free:
-        fewer = "Use fewer views (--cache-views), set" if augmented else "Set"
+        fewer = f"Use fewer views ({named('cache_views')}), set" if augmented else "Set"
         raise SarbError(
-            f"{folder}: the cache needs {size / 1e9:.1f} GB for {what}, but only {free / 1e9:.1f} GB are "
+            f"{folder}: the cache needs {size / 1e6:,.1f} MB for {what}, but only {free / 1e6:,.1f} MB are "
             f"free and it may use {DISK_SHARE:.0%} of that. {fewer} SARB_CACHE to a larger disk, or train "
-            "with cache=False (--no-cache)"
+            f"with {setting('cache', False)}"
         )
 
 
@@ -188,8 +190,8 @@ def _compute(how: _Builder, partial: Path, view: View, shape: tuple[int, ...]) -
     dataset = view.dataset
     unreadable = dict[int, str]()
     batches = Batches(len(dataset), how.batch_size, epoch=view.number or 0)
-    title = "computing features" if view.number is None else f"computing view {view.number + 1}"
-    array = np.lib.format.open_memmap(partial, mode="w+", dtype=np.float16, shape=shape)
+    title = "features" if view.number is None else f"features of view {view.number + 1}"
+    array = new_array(partial, shape)
     with how.progress.bar(title, len(dataset)) as advance:
         for batch in make_loader(_pictures(view), batches, how.workers):
             unreadable.update(batch.failures)

@@ -229,7 +229,10 @@ class CachedViews(CachedMaps):
 
 
 class Batches(Sampler[list[Key]]):
-    """Lists of keys for one epoch, in order or shuffled, split over processes; no image is dropped."""
+    """Lists of keys for one epoch, in order or shuffled, split over processes; no image is dropped.
+
+    ``start`` leaves out the first lists, those of steps that are done.
+    """
 
     def __init__(
         self,
@@ -239,6 +242,7 @@ class Batches(Sampler[list[Key]]):
         shuffle_seed: int | None = None,
         rank: int = 0,
         world: int = 1,
+        start: int = 0,
     ) -> None:
         self.size = size
         self.batch_size = batch_size
@@ -246,9 +250,10 @@ class Batches(Sampler[list[Key]]):
         self.shuffle_seed = shuffle_seed
         self.rank = rank
         self.world = world
+        self.start = start
 
     def __len__(self) -> int:
-        return -(-self.size // (self.batch_size * self.world))
+        return -(-self.size // (self.batch_size * self.world)) - self.start
 
     def __iter__(self) -> Iterator[list[Key]]:
         if self.shuffle_seed is None:
@@ -256,7 +261,7 @@ class Batches(Sampler[list[Key]]):
         else:
             order = np.random.default_rng([self.shuffle_seed, self.epoch]).permutation(self.size)
         step = self.batch_size * self.world
-        for start in range(0, self.size, step):
+        for start in range(self.start * step, self.size, step):
             # every process needs a share of every step, so a short last step repeats images from the start
             chunk = order[start : start + step]
             if self.world > 1:

@@ -15,7 +15,8 @@ from sarb.batches.features import View, cached_views
 from sarb.batches.loader import Batch, CachedMaps, CachedViews, Pictures, Source, check_readable
 from sarb.data.dataset import Dataset
 from sarb.data.images import TrainTransform
-from sarb.errors import ConfigError
+from sarb.data.strong import StrongTransform
+from sarb.errors import ConfigError, setting
 from sarb.labels import LabelMatrix
 from sarb.methods.base import Method
 from sarb.model import Model
@@ -153,7 +154,8 @@ class Sources:
         augment = (
             TrainTransform(settings.image_size, backbone.mean, backbone.std) if settings.augment else plain
         )
-        views = [{"train": augment, "plain": plain}[name] for name in method.views]
+        strong = StrongTransform(settings.image_size, backbone.mean, backbone.std)
+        views = [{"train": augment, "plain": plain, "strong": strong}[name] for name in method.views]
         return cls(
             Pictures(split.train.paths, split.train.labels.values, views, settings.seed),
             Pictures(split.train.paths, split.train.labels.values, [plain]),
@@ -180,7 +182,7 @@ class Sources:
         whole = stored[0]
         augmented = stored[len(plain_sets) :]
         size = sum(features.activations.nbytes for features in stored)
-        talk.once(f"training on {cache_note(settings.cache_views, size)}")
+        talk.detail(f"training on {cache_note(settings.cache_views, size)}")
 
         plain = _maps(whole, split.train, split.rows)
         valid = _maps(stored[1], split.valid) if separate_valid else _maps(whole, split.valid, split.held)
@@ -209,14 +211,18 @@ def use_cache(settings: Settings, method: Method, device: torch.device, backbone
     if views and settings.cache is False:
         raise ConfigError(
             [
-                f"cache_views={views} needs the feature cache, which cache=False (--no-cache) turns off: "
-                "drop one of the two. Without the cache, --augment draws new crops and flips in every epoch"
+                f"{setting('cache_views', views)} needs the feature cache, which {setting('cache', False)} turns "
+                f"off: drop one of the two. Without the cache, {setting('augment')} draws new crops and flips in "
+                "every epoch"
             ]
         )
     reason = _no_cache_reason(settings, method, backbone)
     if views and reason:
         raise ConfigError(
-            [f"--cache-views {views}: {reason}. Remove it; --augment draws new crops in every epoch"]
+            [
+                f"{setting('cache_views', views)}: {reason}. Remove it; {setting('augment')} draws new crops in "
+                "every epoch"
+            ]
         )
     if settings.cache and reason:
         raise ConfigError([f"the feature cache cannot be used: {reason}"])
@@ -234,6 +240,7 @@ def _no_cache_reason(settings: Settings, method: Method, backbone: Backbone) -> 
     if settings.augment and not settings.cache_views:
         return (
             "per-epoch augmentation bypasses it "
-            "(--no-augment turns it off, --cache-views 4 trains on cached augmented views)"
+            f"({setting('augment', False)} turns it off, {setting('cache_views', 4)} trains on cached augmented "
+            "views)"
         )
     return ""

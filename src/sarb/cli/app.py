@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import traceback
 import warnings
-from typing import Annotated, Any
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 
@@ -14,15 +17,19 @@ from sarb import __version__
 from sarb.cli.bench import bench
 from sarb.cli.common import examples
 from sarb.cli.data import data_app
+from sarb.cli.failures import BROKEN_PIPE, describe
 from sarb.cli.hints import usage_hint
+from sarb.cli.label_studio import pull_app, push_app
 from sarb.cli.labels import CALIBRATE, COMPLETE, SUGGEST, calibrate, complete, suggest
 from sarb.cli.listing import LIST, list_
 from sarb.cli.model import (
+    COMPARE,
     EVALUATE,
     EXPLAIN,
     EXPORT,
     PREDICT,
     REPORT,
+    compare,
     evaluate,
     explain,
     export,
@@ -34,7 +41,7 @@ from sarb.cli.reproduce import reproduce
 from sarb.cli.serve import EPILOG as SERVE
 from sarb.cli.serve import serve
 from sarb.cli.training import TRAIN, train
-from sarb.errors import SarbError
+from sarb.errors import DataNote, SarbError, command_line, printable
 
 app = typer.Typer(
     name="sarb",
@@ -45,6 +52,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+data_app.add_typer(push_app, name="push")
+data_app.add_typer(pull_app, name="pull")
 app.add_typer(data_app, name="data")
 app.command(epilog=REPRODUCE)(reproduce)
 app.command(epilog=SERVE)(serve)
@@ -56,6 +65,7 @@ app.command(epilog=EXPLAIN)(explain)
 app.command(epilog=EXPORT)(export)
 app.command(epilog=TRAIN)(train)
 app.command(epilog=EVALUATE)(evaluate)
+app.command(epilog=COMPARE)(compare)
 app.command(epilog=PREDICT)(predict)
 app.command(epilog=REPORT)(report)
 app.command("list", epilog=LIST)(list_)
@@ -73,6 +83,21 @@ def _main(
         raise typer.Exit()
 
 
+def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print a warning; a note on how a file was read is none."""
+    prefix = "" if issubclass(category, DataNote) else "warning: "
+    print(printable(f"sarb: {prefix}{message}"), file=sys.stderr)
+
+
+#: sub-command -> what it has saved when it is interrupted
+KEPT = {
+    "train": "the last checkpoint and cached features are saved; the same command with --resume continues",
+    "reproduce": "finished runs, the last checkpoints and cached features are saved; the same command continues",
+    "calibrate": "finished parts and the last checkpoint are saved; the same command continues",
+    "serve": "every answer is saved; the same command continues",
+}
+
+
 class _Terminated(BaseException):
     """SIGTERM arrived."""
 
@@ -84,28 +109,77 @@ def _terminate(*_: Any) -> None:
 def main() -> None:
     """Run the command line with the exit codes of interfaces.md."""
     signal.signal(signal.SIGTERM, _terminate)
-    warnings.showwarning = lambda message, *_, **__: print(f"sarb: warning: {message}", file=sys.stderr)
+    warnings.showwarning = _show_warning
+    # Pillow remarks on damaged metadata without naming the file; what matters becomes an error of ours
+    warnings.filterwarnings("ignore", module=r"PIL\b")
+    logging.getLogger("PIL").addHandler(logging.NullHandler())
+    code = _run()
     try:
-        code = app(prog_name="sarb", standalone_mode=False)
+        print(end="", flush=True)  # at exit it would be too late for a message
+    except OSError as error:
+        code = _system(error)
+    if code in (0, 3):
+        _leave_process_group()
+    sys.exit(code)
+
+
+def _leave_process_group() -> None:
+    """End the threads of torch.distributed, which abort a process that exits while they run.
+
+    Only after success: with a collective under way this would wait for processes that may be gone.
+    """
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
+
+
+def _run() -> int:
+    try:
+        with command_line():
+            code = app(prog_name="sarb", standalone_mode=False)
         if code == 130:  # typer has caught Ctrl-C
             raise KeyboardInterrupt
+        return int(code or 0)
     except SarbError as error:
-        code = _fail(f"sarb: {error}", 2, error)
+        return _fail(f"sarb: {error}", 2, error)
     except KeyboardInterrupt:
-        code = _fail("sarb: interrupted; finished epochs and cached features are saved", 130)
+        return _fail(f"sarb: interrupted{_saved(sys.argv)}", 130)
     except _Terminated:
-        code = _fail("sarb: terminated; finished epochs and cached features are saved", 143)
+        return _fail(f"sarb: terminated{_saved(sys.argv)}", 143)
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # typer has caught it
+            return BROKEN_PIPE
+        raise
+    except OSError as error:
+        return _system(error)
     except Exception as error:
-        code = _other(error)
-    sys.exit(code or 0)
+        return _other(error)
+
+
+def _system(error: OSError) -> int:
+    """The operating system refused something; an error without a number is not the system's."""
+    if error.errno is None:
+        return _other(error)
+    if error.filename is None:  # it cannot be printed; Python would try once more at exit
+        sys.stdout = cast(TextIO, None)
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    return _fail(f"sarb: {describe(error)}", 2, error)
+
+
+def _saved(words: Sequence[str]) -> str:
+    """What an interrupted command leaves behind; nothing is said of one that leaves nothing."""
+    verb = next((word for word in words[1:] if not word.startswith("-")), "")
+    return f"; {KEPT[verb]}" if verb in KEPT else ""
 
 
 def _other(error: Exception) -> int:
     if isinstance(error, typer.Abort):
-        return _fail("sarb: interrupted; finished epochs and cached features are saved", 130)
+        return _fail(f"sarb: interrupted{_saved(sys.argv)}", 130)
     # A usage error of click. typer carries its own copy of click, so its class cannot be named here.
     if hasattr(error, "show") and hasattr(error, "exit_code"):
-        error.show()
+        with suppress(OSError):  # stderr is full, or its reader has gone
+            error.show()
         hint = usage_hint(error, sys.argv)
         return _fail(hint, 2) if hint else 2
     return _fail(
@@ -118,5 +192,6 @@ def _other(error: Exception) -> int:
 def _fail(message: str, code: int, error: BaseException | None = None) -> int:
     if error is not None and "--debug" in sys.argv:
         traceback.print_exception(error)
-    print(message, file=sys.stderr)
+    with suppress(OSError):  # stderr is full, or its reader has gone
+        print(printable(message), file=sys.stderr)
     return code

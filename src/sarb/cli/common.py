@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sarb.errors import ConfigError
-from sarb.files import write_rows
+from sarb.errors import ConfigError, SarbError, printable
+from sarb.files import check_writable, excel_safe, is_stdout, write_rows
 
 Options = Annotated[
     list[str] | None,
@@ -17,11 +17,32 @@ Options = Annotated[
         "--option", "-o", help="Option of the data source, key=value; repeatable.", metavar="KEY=VALUE"
     ),
 ]
+
+
+def _write_safely(context: typer.Context, chosen: bool) -> bool:
+    if chosen:
+        context.with_resource(excel_safe())
+    return chosen
+
+
+ExcelSafe = Annotated[
+    bool,
+    typer.Option(
+        "--excel-safe",
+        help="In CSV, put an apostrophe before names that a spreadsheet would run as a formula.",
+        callback=_write_safely,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
 
 
 #: exit code of a command that is done, but had to leave out some inputs
 SKIPPED = 3
+
+
+def echo(message: object, err: bool = False) -> None:
+    """Print a line; names in it, which are somebody else's text, cannot command the terminal."""
+    typer.echo(printable(str(message)), err=err)
 
 
 def end_with(skipped: Sequence[tuple[str, str]], errors: Path | None = None, code: int = SKIPPED) -> None:
@@ -33,7 +54,7 @@ def end_with(skipped: Sequence[tuple[str, str]], errors: Path | None = None, cod
         code: exit code; 0 goes on.
     """
     for _, reason in skipped:
-        typer.echo(f"sarb: skipped: {reason}", err=True)
+        echo(f"sarb: skipped: {reason}", err=True)
     if skipped and errors is not None:
         write_rows(errors, [{"file_name": name, "reason": reason} for name, reason in skipped])
     if skipped and code:
@@ -41,8 +62,41 @@ def end_with(skipped: Sequence[tuple[str, str]], errors: Path | None = None, cod
 
 
 def errors_file(out: Path | None) -> Path | None:
-    """Where the inputs that ``out`` lacks are listed: ``OUT.errors.csv``."""
-    return None if out is None else out.with_name(out.name + ".errors.csv")
+    """Where the inputs that ``out`` lacks are listed: ``OUT.errors.csv``; not beside what is printed."""
+    return None if out is None or is_stdout(out) else out.with_name(out.name + ".errors.csv")
+
+
+def file_to_write(path: Path | None) -> Path | None:
+    """Refuse, before any work is done, what cannot be written as a file."""
+    if path is not None and is_stdout(path):
+        raise SarbError(f"{path}: this cannot be printed; expected the name of a file")
+    return file_or_stdout(path)
+
+
+def file_or_stdout(path: Path | None) -> Path | None:
+    """The same, for text that may be printed: ``-`` for ``-`` and ``/dev/stdout``."""
+    if path is None:
+        return None
+    if is_stdout(path):
+        return Path("-")
+    check_writable(path)
+    return path
+
+
+def folder_to_write(path: Path | None) -> Path | None:
+    """The same, for a folder."""
+    if path is None:
+        return None
+    if is_stdout(path) or (path.exists() and not path.is_dir()):
+        raise SarbError(f"{path}: is not a folder; expected the name of a folder to write")
+    check_writable(path / "file")
+    return path
+
+
+def check_one_output(out: Path | None, as_json: bool) -> None:
+    """Refuse to print two things."""
+    if out is not None and is_stdout(out) and as_json:
+        raise ConfigError([f"--out {out} and --json both print; choose one of them"])
 
 
 def examples(*lines: str) -> str:

@@ -1,4 +1,4 @@
-"""``sarb data``: check, describe and convert a data source without changing it."""
+"""``sarb data``: check, describe, convert and audit a data source without changing it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,24 @@ from typing import Annotated
 
 import typer
 
-from sarb.cli.common import Json, Options, examples, pairs
+from sarb.cli.common import (
+    ExcelSafe,
+    Json,
+    Options,
+    echo,
+    end_with,
+    errors_file,
+    examples,
+    file_or_stdout,
+    file_to_write,
+    folder_to_write,
+    pairs,
+)
+from sarb.cli.following import after_audit, after_checking, say_next
+from sarb.files import is_stdout
 
 data_app = typer.Typer(
-    help="Check, describe and convert data sources.",
+    help="Check, describe, convert and audit data sources.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -37,9 +51,11 @@ def check(
     from sarb.data.check.source import check as check_source
 
     checked = check_source(source, open_images=images, limit=limit, progress=True, **pairs(option))
-    typer.echo(checked.to_json() if as_json else str(checked))
+    echo(checked.to_json() if as_json else str(checked))
     if not checked.ok:
         raise typer.Exit(2)
+    if not as_json:
+        say_next(after_checking(source, checked.reading))
 
 
 @data_app.command(
@@ -51,7 +67,10 @@ def check(
 def stats(
     source: Source,
     option: Options = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with plots and sample images.")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with plots and sample images.", callback=file_to_write),
+    ] = None,
     images: Images = True,
     samples: Annotated[int, typer.Option(help="Number of sample images.", min=0)] = 24,
     seed: Annotated[int, typer.Option(help="Seed for choosing the samples.")] = 0,
@@ -63,10 +82,12 @@ def stats(
     from sarb.workflows.statistics import save_stats
 
     statistics = count_labels(load(source, **pairs(option)))
-    typer.echo(statistics.to_json().rstrip() if as_json else str(statistics))
+    echo(statistics.to_json().rstrip() if as_json else str(statistics))
     if html is not None:
         save_stats(statistics, html, samples=samples, seed=seed, images=images)
-        typer.echo(f"page: {html}", err=True)
+        echo(f"page: {html}", err=True)
+    if not as_json:
+        say_next(after_checking(source, pairs(option)))
 
 
 @data_app.command(
@@ -77,7 +98,9 @@ def stats(
 )
 def convert(
     source: Source,
-    out: Annotated[Path, typer.Option(help="File to write.", metavar="FILE")],
+    out: Annotated[
+        Path, typer.Option(help="File to write; - prints it.", metavar="FILE", callback=file_or_stdout)
+    ],
     option: Options = None,
     to: Annotated[
         str | None, typer.Option(help="Format.", show_default="suffix of FILE", metavar="FORMAT")
@@ -86,9 +109,52 @@ def convert(
         str | None, typer.Option(help="Encoding of the labels.", show_default="same as the source")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
+    excel_safe: ExcelSafe = False,
 ) -> None:
     """Write the labels of a source as a table, and print the command that reads it."""
     from sarb.data.writers.write import convert as convert_source
 
     command = convert_source(source, out, to, encoding, overwrite=overwrite, options=pairs(option))
-    typer.echo(f"{out} written; read it with: {command}")
+    echo(f"{out} written; read it with: {command}", err=is_stdout(out))
+
+
+@data_app.command(
+    epilog=examples(
+        "sarb data audit runs/demo --out audit",
+        "sarb data audit runs/demo --data labels.csv -o encoding=binary --out audit --overwrite",
+    )
+)
+def audit(
+    run: Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for audit.html and audit.csv.", metavar="DIR", callback=folder_to_write),
+    ],
+    data: Annotated[
+        str | None, typer.Option(help="Data source.", show_default="the run's own", metavar="SRC")
+    ] = None,
+    option: Options = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier audit in DIR.")] = False,
+    batch_size: Annotated[int, typer.Option(help="Images per step.", min=1)] = 32,
+    excel_safe: ExcelSafe = False,
+    as_json: Json = False,
+) -> None:
+    """Find duplicates, leakage, doubtful labels, faulty or odd images and categories that overlap."""
+    from sarb.workflows.audit import PAGE, TABLE, audit_session
+
+    found = audit_session(
+        run,
+        out,
+        source=data,
+        data_options=pairs(option),
+        overwrite=overwrite,
+        batch_size=batch_size,
+        progress=True,
+    )
+    echo(found.to_json() if as_json else str(found), err=not as_json)
+    echo(f"page: {out / PAGE}\ntable: {out / TABLE}", err=True)
+    if not as_json:
+        if found.findings:
+            echo("correct your table or replace photos (sarb changes neither), then train again", err=True)
+        say_next(after_audit(run, data, pairs(option), len(found.findings)))
+    end_with(found.skipped, errors_file(out / TABLE))

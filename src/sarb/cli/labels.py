@@ -9,7 +9,20 @@ from typing import Annotated
 
 import typer
 
-from sarb.cli.common import Json, Options, end_with, errors_file, examples, pairs
+from sarb.cli.common import (
+    ExcelSafe,
+    Json,
+    Options,
+    check_one_output,
+    echo,
+    end_with,
+    errors_file,
+    examples,
+    file_or_stdout,
+    pairs,
+)
+from sarb.cli.following import after_filling, after_training, say_next
+from sarb.errors import ConfigError
 
 Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
 Source = Annotated[
@@ -21,13 +34,19 @@ Which = Annotated[
     typer.Option(help="Scores to use: model, or oof (out-of-fold) for the training images.", metavar="KIND"),
 ]
 
-CALIBRATE = examples("sarb calibrate runs/demo", "sarb calibrate runs/demo --folds 5 --method isotonic")
+CALIBRATE = examples(
+    "sarb calibrate runs/demo",
+    "sarb calibrate runs/demo --folds 5 --method isotonic",
+    "sarb calibrate runs/demo --undo",
+)
 COMPLETE = examples(
     "sarb complete runs/demo --out filled.csv",
     "sarb complete runs/demo --out filled.csv --min-confidence 0.9",
     "sarb complete runs/demo --out wide.csv --to wide --min-precision 0.95",
 )
-SUGGEST = examples("sarb suggest runs/demo --budget 500 --out ask.csv")
+SUGGEST = examples(
+    "sarb suggest runs/demo --out ask.csv", "sarb suggest runs/demo --budget 500 --out ask.csv"
+)
 
 
 def calibrate(
@@ -37,24 +56,37 @@ def calibrate(
     ] = 3,
     method: Annotated[str, typer.Option(help="platt, temperature or isotonic.")] = "platt",
     seed: Annotated[int, typer.Option(help="Seed of the parts.")] = 0,
+    undo: Annotated[bool, typer.Option("--undo", help="Remove the calibration of the run.")] = False,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
     """Calibrate probabilities and thresholds on out-of-fold scores of the known labels."""
-    from sarb.workflows.calibration import calibrate_session, describe
+    from sarb.workflows.calibration import calibrate_session, describe, undo_calibration
 
+    if undo:
+        undo_calibration(run)
+        if not quiet:
+            echo(f"{run}: not calibrated any more; report and metrics show that", err=True)
+        return
     found = calibrate_session(run, folds=folds, method=method, seed=seed, progress=not quiet)
     if as_json:
         kept = {key: found.figures[key] for key in ("calibration_error", "brier_score")}
-        typer.echo(json.dumps({"method": found.method, "source": found.source, **kept}, indent=2))
+        echo(json.dumps({"method": found.method, "source": found.source, **kept}, indent=2))
     elif not quiet:
-        typer.echo(describe(found), err=True)
+        echo(describe(found, run), err=True)
+        echo(f"{run}: report and metrics show this now; export again what you exported before", err=True)
+        say_next(after_training(run))
 
 
 def complete(
     run: Run,
     out: Annotated[
-        Path, typer.Option(help="File to write; conflicts.csv is written beside it.", metavar="FILE")
+        Path,
+        typer.Option(
+            help="File to write, with conflicts.csv beside it; - prints it.",
+            metavar="FILE",
+            callback=file_or_stdout,
+        ),
     ],
     data: Source = None,
     option: Options = None,
@@ -77,11 +109,17 @@ def complete(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
     batch_size: Batch = 32,
+    excel_safe: ExcelSafe = False,
     as_json: Json = False,
 ) -> None:
     """Fill in unknown labels; known ones are never changed, doubtful ones are listed in conflicts.csv."""
     from sarb.workflows.completion import complete_session
 
+    check_one_output(out, as_json)
+    if excel_safe and to not in ("long", "open_images"):
+        raise ConfigError(
+            [f"--excel-safe is for tables of our own form; --to {to} keeps every name as it is"]
+        )
     filled = complete_session(
         run,
         out,
@@ -94,33 +132,39 @@ def complete(
         split=split,
         overwrite=overwrite,
         batch_size=batch_size,
+        progress=True,
     )
     if as_json:
         numbers = filled.summary().items()
-        typer.echo(
-            json.dumps({name: None if math.isnan(value) else value for name, value in numbers}, indent=2)
-        )
+        echo(json.dumps({name: None if math.isnan(value) else value for name, value in numbers}, indent=2))
     else:
-        typer.echo(f"{out}: {filled}", err=True)
+        echo(f"{out}: {filled}", err=True)
         if filled.given.values.size and not filled.given.known.all() and not filled.present.any():
-            typer.echo(_nothing_present(run, min_confidence, min_precision), err=True)
+            echo(_nothing_present(min_confidence, min_precision), err=True)
+        say_next(after_filling(run, data, pairs(option)))
     end_with(filled.scores.skipped, errors_file(out))
 
 
-def _nothing_present(run: Path, min_confidence: float | None, min_precision: float | None) -> str:
+def _nothing_present(min_confidence: float | None, min_precision: float | None) -> str:
     """Why nothing was filled as present, and what to do."""
     asked = {"--min-confidence": min_confidence, "--min-precision": min_precision}
     lower = "".join(f"lower {flag}, or " for flag, value in asked.items() if value is not None)
-    return (
-        f"nothing filled as present: no label is that certain; {lower}"
-        f"answer questions: sarb serve {run} --labels SRC"
-    )
+    return f"nothing filled as present: no label is that certain; {lower}answer questions in the browser"
 
 
 def suggest(
     run: Run,
-    budget: Annotated[int, typer.Option(help="Maximum number of questions.", min=1)],
-    out: Annotated[Path, typer.Option(help="CSV to write.", metavar="FILE")],
+    out: Annotated[
+        Path, typer.Option(help="CSV to write; - prints it.", metavar="FILE", callback=file_or_stdout)
+    ],
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            help="Maximum number of questions.",
+            show_default="1 % of the unknown labels, at least 50, at most 2,000",
+            min=1,
+        ),
+    ] = None,
     data: Source = None,
     option: Options = None,
     scores: Which = "model",
@@ -129,11 +173,13 @@ def suggest(
         typer.Option(help="finds, uncertainty, cooccurrence, rarity or diversity.", metavar="NAME=NUMBER"),
     ] = None,
     batch_size: Batch = 32,
+    excel_safe: ExcelSafe = False,
     as_json: Json = False,
 ) -> None:
     """Choose the unknown labels of the training images that a person should answer next."""
     from sarb.workflows.completion import suggest_session, suggest_weights
 
+    check_one_output(out, as_json)
     asked, scores_of = suggest_session(
         run,
         budget,
@@ -143,11 +189,15 @@ def suggest(
         which=scores,
         weights=suggest_weights(pairs(weight)),
         batch_size=batch_size,
+        progress=True,
     )
     if as_json:
-        typer.echo(
-            json.dumps([question._asdict() for question in asked.questions], indent=2, ensure_ascii=False)
-        )
-    else:
-        typer.echo(f"{len(asked):,} questions in {out}", err=True)
+        questions = [question._asdict() for question in asked.questions]
+        echo(json.dumps(questions, indent=2, ensure_ascii=False))
+    how_many = (
+        "" if budget else " (1 % of the unknown labels, at least 50, at most 2,000; --budget changes it)"
+    )
+    echo(f"{out}: {len(asked):,} questions{how_many}\n{asked.outlook}", err=True)
+    if not as_json:
+        say_next(after_filling(run, data, pairs(option)))
     end_with(scores_of.skipped, errors_file(out))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sarb.cli.common import Json, Options, examples, pairs
+from sarb.cli.common import Json, Options, echo, examples, pairs
 from sarb.errors import ConfigError, unknown_name
 
 LIST = examples(
@@ -45,7 +45,7 @@ def list_(
     from sarb.workflows.listing import listing
 
     lines = listing(what)
-    typer.echo(
+    echo(
         json.dumps(lines, indent=2, ensure_ascii=False)
         if as_json
         else "\n".join(f"{name:26} {text}" for name, text in lines.items())
@@ -59,7 +59,7 @@ def _concepts(data: str | None, option: list[str] | None, tie: list[str] | None,
     from sarb.workflows.listing import concepts, describe
 
     ties = concepts(data, pairs(option), overrides)
-    typer.echo(json.dumps(ties.to_dict(), indent=2, ensure_ascii=False) if as_json else describe(ties))
+    echo(json.dumps(ties.to_dict(), indent=2, ensure_ascii=False) if as_json else describe(ties))
 
 
 def _overrides(tie: list[str] | None) -> dict[str, list[str]]:

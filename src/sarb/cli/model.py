@@ -8,7 +8,21 @@ from typing import Annotated
 
 import typer
 
-from sarb.cli.common import Json, Options, end_with, errors_file, examples, pairs
+from sarb.cli.common import (
+    ExcelSafe,
+    Json,
+    Options,
+    check_one_output,
+    echo,
+    end_with,
+    errors_file,
+    examples,
+    file_or_stdout,
+    file_to_write,
+    folder_to_write,
+    pairs,
+)
+from sarb.cli.following import after_measuring, say_next, unused
 from sarb.errors import ConfigError, SarbError
 
 Run = Annotated[Path, typer.Argument(help="Run folder or model folder.", metavar="RUN")]
@@ -22,7 +36,12 @@ COMPARED = 14
 
 EVALUATE = examples(
     "sarb evaluate runs/demo",
-    "sarb evaluate runs/demo --data labels.csv -o encoding=binary --split test --json",
+    "sarb evaluate runs/demo --data held.csv -o encoding=binary --json",
+    "sarb evaluate runs/demo --data labels.csv -o encoding=binary --split test",
+)
+COMPARE = examples(
+    "sarb compare runs/first runs/second --out runs/compared",
+    "sarb compare runs/first runs/second --data held_out.csv -o encoding=binary --split all",
 )
 PREDICT = examples(
     "sarb predict runs/demo photo.jpg",
@@ -43,12 +62,20 @@ def evaluate(
         str | None, typer.Option(help="Data source.", show_default="the run's own", metavar="SRC")
     ] = None,
     option: Options = None,
-    split: Annotated[str, typer.Option(help="train, valid or test.")] = "test",
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="train, valid, test or all.",
+            show_default="test; all if --data has no splits",
+        ),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for metrics.json, per_category.csv and plots.")
+        Path | None,
+        typer.Option(help="Folder for metrics.json, per_category.csv and plots.", callback=folder_to_write),
     ] = None,
     batch_size: Batch = 32,
     workers: Workers = 0,
+    excel_safe: ExcelSafe = False,
     as_json: Json = False,
 ) -> None:
     """Compare a model's scores with known labels; unknown labels are never scored."""
@@ -57,12 +84,69 @@ def evaluate(
 
     skipped: list[tuple[str, str]] = []
     report = evaluate_session(
-        run, data, pairs(option), split, batch_size=batch_size, workers=workers, skipped=skipped
+        run,
+        data,
+        pairs(option),
+        split,
+        batch_size=batch_size,
+        workers=workers,
+        skipped=skipped,
+        progress=True,
     )
     if out is not None:
         report.save(out)
-    typer.echo(report.to_json().rstrip() if as_json else str(report))
+    echo(report.to_json().rstrip() if as_json else str(report))
+    if not as_json:
+        say_next(after_measuring(run))
     end_with(skipped, out / ERRORS if out is not None else None)
+
+
+def compare(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Run folders; each is compared with the first.", metavar="RUN RUN..."),
+    ],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Images to score and compare on.",
+            show_default="the test images that the runs share",
+            metavar="SRC",
+        ),
+    ] = None,
+    option: Options = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="With --data: train, valid, test or all.", show_default="test; all if SRC has no splits"
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for comparison.html and comparison.csv.", metavar="DIR", callback=folder_to_write
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    batch_size: Batch = 32,
+    workers: Workers = 0,
+    excel_safe: ExcelSafe = False,
+    as_json: Json = False,
+) -> None:
+    """Compare runs on the same test images; say where no difference can be seen."""
+    from sarb.report.compared import PAGE
+    from sarb.runs.folder import ERRORS
+    from sarb.workflows.comparison import compare_session
+
+    found = compare_session(
+        runs, data, pairs(option), split, out, seed=seed, batch_size=batch_size, workers=workers
+    )
+    echo(found.to_json().rstrip() if as_json else str(found))
+    if out is not None:
+        echo(f"page: {out / PAGE}", err=True)
+    if found.best.run is not None and not as_json:
+        say_next(after_measuring(found.best.run))
+    end_with(found.skipped, out / ERRORS if out is not None else None)
 
 
 def predict(
@@ -80,18 +164,23 @@ def predict(
         Path | None,
         typer.Option(help="Use this exported model, without torch, instead of RUN.", metavar="FILE"),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="CSV to write.", metavar="FILE")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="CSV to write; - prints it.", metavar="FILE", callback=file_or_stdout),
+    ] = None,
     top_k: Annotated[int | None, typer.Option(help="Only the K most probable labels.", min=1)] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Only labels at least this probable.", min=0, max=1)
     ] = None,
     batch_size: Batch = 32,
     workers: Workers = 0,
+    excel_safe: ExcelSafe = False,
     as_json: Json = False,
 ) -> None:
     """Print or save the labels of images."""
     from sarb.workflows.prediction import predict_session
 
+    check_one_output(out, as_json)
     given = [*([run] if onnx is not None and run is not None else []), *(images or [])]
     model = run if onnx is None else onnx
     if model is None:
@@ -101,6 +190,8 @@ def predict(
     scores = predict_session(
         model, given, out, top_k, threshold, as_json, onnx=onnx, batch_size=batch_size, workers=workers
     )
+    if out is not None and onnx is None and not as_json:
+        say_next(["explain", model, scores.paths[0], "--out", unused(Path("explained.png"))])
     end_with(scores.skipped, errors_file(out))
 
 
@@ -114,7 +205,8 @@ def report(run: Run) -> None:
         raise missing(run)
     if not (run / CONFIG).is_file():
         raise SarbError(f"{run}: not a run folder (no {CONFIG})")
-    typer.echo(str(write_report(run)))
+    echo(str(write_report(run)))
+    say_next(after_measuring(run))
 
 
 def explain(
@@ -126,7 +218,9 @@ def explain(
             help="Category to look for; repeatable.", show_default="those the model finds", metavar="NAME"
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Picture to write.", metavar="FILE.png")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Picture to write.", metavar="FILE.png", callback=file_to_write)
+    ] = None,
     maps: Annotated[
         str, typer.Option(help="attention (where it looked) or evidence (what each location added).")
     ] = "attention",
@@ -142,13 +236,23 @@ def explain(
     found = explain(load_model(run), image, category or None, maps=maps, influences=influences)
     if out is not None:
         found.save(out)
-        typer.echo(f"heat maps: {out}", err=True)
-    typer.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))
+        echo(f"heat maps: {out}", err=True)
+    echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))
+    if out is not None and not as_json:
+        say_next(["serve", run])
 
 
 def export(
     run: RunOrHub,
-    out: Annotated[Path, typer.Argument(help="File to write: model.onnx or model.pt2.", metavar="FILE")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="File to write: model.onnx or model.pt2.",
+            metavar="FILE",
+            show_default=False,
+            callback=file_to_write,
+        ),
+    ] = None,
     format: Annotated[
         str | None, typer.Option(help="onnx or torch (torch.export).", show_default="by the name of the file")
     ] = None,
@@ -158,18 +262,26 @@ def export(
             help="Image or folder to compare on; repeatable.", show_default="some of the run's test images"
         ),
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The same as FILE.", metavar="FILE", callback=file_to_write)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a model as one file for other programs, after comparing it with torch."""
+    target = file or out
+    if target is None or (file is not None and out is not None):
+        raise ConfigError([f"export: expected one file to write, e.g. sarb export {run} model.onnx"])
     from sarb.data.images import find_images
     from sarb.inference.export import export
     from sarb.model import load_model
 
     chosen = find_images(images) if images else _test_images(run)
-    done = export(load_model(run), out, format=format, images=chosen)
+    done = export(load_model(run), target, format=format, images=chosen)
     if as_json:
         found = {"path": str(done.path), "format": done.format, "bytes": done.size, "images": done.images}
-        typer.echo(json.dumps({**found, "differences": done.differences}))
+        echo(json.dumps({**found, "differences": done.differences, "reading": done.reading}))
+    elif done.format == "onnx" and chosen:
+        say_next(["predict", "--onnx", done.path, chosen[0]])
 
 
 def _test_images(run: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sarb.cli.common import Options, examples, pairs
+from sarb.cli.common import Options, examples, folder_to_write, pairs
 from sarb.errors import ConfigError
 
 EPILOG = examples(
@@ -28,7 +28,9 @@ def reproduce(
         str, typer.Argument(help="Which table: comparison, ablation, fixed or figures.", metavar="TABLE")
     ],
     data: Annotated[str, typer.Option(help="Data source, as for 'sarb train'.", metavar="SRC")],
-    out: Annotated[Path, typer.Option(help="Folder for the results.", metavar="DIR")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for the results.", metavar="DIR", callback=folder_to_write)
+    ],
     option: Options = None,
     known: Annotated[
         str | None, typer.Option(help="Known proportions, e.g. 0.1,0.5,0.9.", show_default="all nine")

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sarb.cli.common import SKIPPED, Options, end_with, examples, pairs
+from sarb.cli.common import SKIPPED, Options, echo, end_with, examples, folder_to_write, pairs
+from sarb.cli.following import after_training, say_next
 
 TRAIN = examples(
     "sarb train --data demo --known 0.1 --out runs/demo",
@@ -36,6 +37,12 @@ def train(
             show_default="auto, or sarb with another --network",
         ),
     ] = None,
+    on_top: Annotated[
+        bool,
+        typer.Option(
+            "--on-top", help="Train --method on what method auto leaves over, and keep it if that helps."
+        ),
+    ] = False,
     network: Annotated[
         str | None,
         typer.Option(
@@ -44,9 +51,12 @@ def train(
         ),
     ] = None,
     backbone: Annotated[
-        str | None, typer.Option(help="Feature extractor; see 'sarb list backbones'.")
+        str | None, typer.Option(help="Feature extractor: see 'sarb list backbones', or timm:NAME, hf:NAME.")
     ] = None,
-    row: Annotated[str | None, typer.Option(help="A row of the paper by name; see 'sarb list rows'.")] = None,
+    row: Annotated[
+        str | None,
+        typer.Option(help="A row of the paper or of a later method, by name; see 'sarb list rows'."),
+    ] = None,
     claims: Annotated[
         str | None,
         typer.Option(help="What method auto may use: strict, no-names or names.", show_default="names"),
@@ -61,6 +71,13 @@ def train(
     known: Annotated[
         float, typer.Option(help="Share of the training labels to keep; 1 hides nothing.")
     ] = 1.0,
+    single_positive: Annotated[
+        bool,
+        typer.Option(
+            "--single-positive",
+            help="Keep one known positive of each image and nothing else; not with --known.",
+        ),
+    ] = False,
     mask_seed: Annotated[
         int | None, typer.Option(help="Seed for choosing the labels to hide.", show_default="--seed")
     ] = None,
@@ -72,17 +89,27 @@ def train(
     image_size: Annotated[int | None, typer.Option(help="Side of the square input in pixels.")] = None,
     seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Run folder.", show_default="runs/DATA-METHOD-KNOWN")
+        Path | None,
+        typer.Option(help="Run folder.", show_default="runs/DATA-METHOD-KNOWN", callback=folder_to_write),
     ] = None,
     valid: Annotated[float | None, typer.Option(help="Share of training images kept for validation.")] = None,
     words: Annotated[
-        Path | None, typer.Option(help="Word vectors in GloVe format; not used by auto.")
+        str | None,
+        typer.Option(help="Word vectors in GloVe format, or hf:NAME; not used by auto.", metavar="FILE"),
     ] = None,
     init: Annotated[
         Path | None,
         typer.Option(help="Run or model to start from; auto takes over its backbone.", metavar="MODEL"),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
+    checkpoint_every: Annotated[
+        str | None,
+        typer.Option(
+            help="Steps (200) or time (5m) between two checkpoints; 'epoch' saves only whole epochs.",
+            show_default="10m",
+            metavar="N|TIME",
+        ),
+    ] = None,
     patience: Annotated[
         int | None, typer.Option(help="Stop after this many epochs without a better validation mAP.")
     ] = None,
@@ -108,6 +135,9 @@ def train(
     track: Annotated[
         list[str] | None, typer.Option(help="Also log to tensorboard or wandb; repeatable.", metavar="NAME")
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also print a row per epoch and other details.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
     """Train a model on partial labels, test it, and write the run folder and its report.
@@ -127,6 +157,7 @@ def train(
         "augment": augment,
         "workers": workers,
         "precision": precision,
+        "checkpoint_every": checkpoint_every,
         "patience": patience,
         "words": words,
         "method": method,
@@ -139,6 +170,7 @@ def train(
         data_options=pairs(option),
         row=row,
         known=known,
+        single_positive=single_positive,
         mask_seed=mask_seed,
         seed=seed,
         out=out,
@@ -152,12 +184,15 @@ def train(
         ],
         given=given,
         quiet=quiet,
+        verbose=verbose,
         track=track or [],
+        on_top=on_top,
     )
     run = RunFolder(folder)
     if not quiet:
-        typer.echo(str(report))
-        typer.echo(f"report: {run.report_page}")
+        echo(str(report))
+        echo(f"report: {run.report_page}")
+        say_next(after_training(folder))
     skipped = [(row["file_name"], row["reason"]) for row in run.errors()]
     # torchrun takes any code but 0 for a crash and would stop or repeat the finished run
     end_with(skipped, code=SKIPPED if os.environ.get("WORLD_SIZE", "1") == "1" else 0)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sarb.data.images import Source, decode
 from sarb.errors import ConfigError, check_choice, did_you_mean
-from sarb.model import Model
+from sarb.model import Model, as_model
 from sarb.networks.base import Network
 from sarb.report.overlay import blend, strip
 from sarb.report.style import Theme, write_png
@@ -109,7 +109,7 @@ class Explanation:
 
 
 def explain(
-    model: Model,
+    model: Model | str | Path,
     image: Source,
     categories: Sequence[str] | str | None = None,
     *,
@@ -119,7 +119,7 @@ def explain(
     """Show where a model looked, and how the co-occurrence graph changed the scores.
 
     Args:
-        model: from :func:`sarb.fit` or :func:`sarb.load_model`.
+        model: a model, or the folder or hub id of one.
         image: path, bytes, Pillow image or array.
         categories: names; None takes those that reach their threshold (0.5 without a calibration), or the
             most probable one.
@@ -130,6 +130,7 @@ def explain(
         ConfigError: a category that the model does not have; the message suggests a similar one.
     """
     check_choice("maps", maps, MAPS)
+    model = as_model(model)
     network = model.network
     picture = decode(image)
     names = [categories] if isinstance(categories, str) else categories

@@ -23,7 +23,7 @@ from sarb.errors import ConfigError, SarbError, unknown_name
 from sarb.files import atomic_write
 from sarb.inference.onnx import INPUT, OUTPUT, OnnxModel, describe
 from sarb.labelling.calibration import Calibration
-from sarb.model import Model
+from sarb.model import Model, as_model
 from sarb.networks.base import Network
 from sarb.progress import Progress
 
@@ -31,7 +31,7 @@ from sarb.progress import Progress
 FORMATS = {"onnx": ".onnx", "torch": ".pt2"}
 #: sizes of the batches that are compared
 BATCHES = (1, 7)
-#: largest difference of a logit from torch
+#: largest difference of a logit from torch, relative to the largest logit of the image where that is above 1
 TOLERANCE = 1e-4
 #: the packages that write and check ONNX
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
@@ -49,6 +49,7 @@ class Exported:
         differences: batch size -> largest difference of a logit from torch.
         images: how many images were compared.
         size: bytes.
+        reading: which probabilities and thresholds the file holds, in words.
     """
 
     path: Path
@@ -56,17 +57,18 @@ class Exported:
     differences: dict[int, float]
     images: int
     size: int
+    reading: str = ""
 
     def __str__(self) -> str:
         found = ", ".join(f"batch of {batch}: {value:.1e}" for batch, value in self.differences.items())
         return (
             f"{self.path}: {self.size / 1e6:.1f} MB; largest difference from torch on {self.images} images: {found} "
-            f"(at most {TOLERANCE:g})"
+            f"(at most {TOLERANCE:g}); {self.reading}"
         )
 
 
 def export(
-    model: Model,
+    model: Model | str | Path,
     path: str | Path,
     *,
     format: str | None = None,
@@ -79,7 +81,7 @@ def export(
     The file also holds the categories, the preprocessing and the calibration, so it is enough on its own.
 
     Args:
-        model: from :func:`sarb.fit` or :func:`sarb.load_model`.
+        model: a model, or the folder or hub id of one.
         path: ``model.onnx`` or ``model.pt2``.
         format: ``"onnx"`` or ``"torch"``; None goes by the suffix of ``path``.
         images: compare on these as well as on noise and on drawn scenes.
@@ -92,6 +94,7 @@ def export(
     """
     path = Path(path)
     kind = _format(path, format)
+    model = as_model(model)
     network = model.network.for_export()
     reading = calibration or model.calibration()
     metadata = describe(model.categories, model.transform, model.config, reading)
@@ -107,7 +110,7 @@ def export(
         )
     with atomic_write(path, "wb") as file:
         file.write(content)
-    done = Exported(path, kind, differences, len(inputs), len(content))
+    done = Exported(path, kind, differences, len(inputs), len(content), str(reading))
     Progress(progress).say(str(done))
     return done
 
@@ -189,12 +192,22 @@ def _inputs(model: Model, images: Sequence[Source]) -> NDArray[np.float32]:
 
 
 def compare(expected: Run, found: Run, inputs: NDArray[np.float32]) -> dict[int, float]:
-    """Batch size -> largest difference of a logit over all inputs; nan where one of the two is nan."""
+    """Batch size -> largest difference of a logit over all inputs; nan where one of the two is nan.
+
+    Rounding grows with the numbers that are added up, so a difference is divided by the largest logit of its
+    image where that is above 1.
+    """
     differences = {}
     for batch in BATCHES:
         parts = [inputs[start : start + batch] for start in range(0, len(inputs), batch)]
-        differences[batch] = float(np.max([np.abs(expected(part) - found(part)).max() for part in parts]))
+        differences[batch] = float(np.max([_difference(expected(part), found(part)) for part in parts]))
     return differences
+
+
+def _difference(expected: NDArray[np.float32], found: NDArray[np.float32]) -> np.float32:
+    scale = np.maximum(1, np.abs(expected).max(1, keepdims=True))
+    largest: np.float32 = (np.abs(expected - found) / scale).max()
+    return largest
 
 
 def _run_torch(model: Model) -> Run:

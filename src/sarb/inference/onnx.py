@@ -46,6 +46,10 @@ def describe(
             "layout": "float32 (batch, 3, size, size)",
         },
         "config": config,
+        "reading": {
+            "probabilities": calibration.probabilities_are,
+            "thresholds": calibration.thresholds_are,
+        },
     }
     if calibration.fitted:
         values["calibration"] = calibration.ordered(categories).to_dict()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,20 +14,23 @@ from numpy.typing import NDArray
 
 from sarb.batches.features import cached_features
 from sarb.batches.loader import Batch, Batches, CachedMaps, Pictures, Source, check_readable, make_loader
-from sarb.data.dataset import Dataset
-from sarb.errors import ImageError, SarbError, did_you_mean
+from sarb.data.dataset import Data, Dataset
+from sarb.errors import ImageError, SarbError, check_type, did_you_mean
 from sarb.labels import LabelMatrix
-from sarb.model import Model
+from sarb.model import Model, as_model
 from sarb.networks.backbones.fold import folded
 from sarb.networks.base import Network
 from sarb.progress import Progress
 from sarb.report import Report
 from sarb.scores import Scores
 
+#: receives the index (b,) of some images and their maps (b, D, H, W)
+OnMaps = Callable[[NDArray[np.int64], torch.Tensor], None]
+
 
 @torch.inference_mode()
 def infer(
-    network: Network, batches: Iterable[Batch], progress: Any = None
+    network: Network, batches: Iterable[Batch], progress: Any = None, on_maps: OnMaps | None = None
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], list[tuple[int, str]]]:
     """Run a network over batches: logits (n, C), image index of each row, (index, reason) of failures."""
     training = network.training
@@ -46,6 +49,8 @@ def infer(
             maps = network.from_frozen(inputs if batch.frozen else trunk.frozen(inputs))
             logits.append(network.head(maps).float().cpu().numpy())
             index.append(batch.index.numpy())
+            if on_maps is not None:
+                on_maps(index[-1], maps)
         if progress is not None:
             progress(len(batch.index) + len(batch.failures))
     network.train(training)
@@ -53,34 +58,39 @@ def infer(
 
 
 def predict(
-    model: Model,
+    model: Model | str | Path,
     images: Dataset | Sequence[Any] | str | Path,
     *,
     batch_size: int = 32,
     workers: int = 0,
     cache: bool = False,
-    progress: bool = False,
+    progress: bool | Progress = False,
     unreadable: Literal["raise", "skip"] = "raise",
     skipped: list[tuple[str, str]] | None = None,
+    on_maps: OnMaps | None = None,
 ) -> Scores:
     """Score images.
 
     Args:
-        model: from :func:`sarb.fit` or :func:`sarb.load_model`.
+        model: a model, or the folder or hub id of one.
         images: a Dataset, a path, or a list of paths, Pillow images or arrays.
         batch_size: images per step.
         workers: processes that decode images; 0 decodes in threads while the network works on the batch
             before.
         cache: keep the frozen trunk's activations (fp16) for the next call on the same Dataset; more than 1
             % of unreadable images are an error then.
-        progress: draw a progress bar.
+        progress: show progress on stderr: a bar on a terminal, else a line per 10 %.
         unreadable: ``"raise"`` an error for the first image that cannot be read, or ``"skip"`` such images:
             they have no row, and ``scores.skipped`` lists them with the reason.
         skipped: a list that also receives (path, reason) of unreadable images; giving it skips them.
+        on_maps: called for each batch with positions (b,) of images and their maps (b, D, H, W), for who
+            needs features beside scores.
     """
-    talk = Progress(progress)
+    talk = Progress.of(progress)
+    model = as_model(model)
     if isinstance(images, (str, Path)):
         images = [images]
+    check_type("images", images, Sized, "a Dataset such as data.test, a path, or a list of images")
     names = (
         list(images.labels.paths)
         if isinstance(images, Dataset)
@@ -102,7 +112,7 @@ def predict(
         source = Pictures(sources, np.zeros((len(sources), 0), np.int8), [model.transform])
     with talk.bar("predicting", len(names)) as advance:
         logits, index, failures = infer(
-            model.network, make_loader(source, Batches(len(names), batch_size), workers), advance
+            model.network, make_loader(source, Batches(len(names), batch_size), workers), advance, on_maps
         )
     if failures and unreadable == "raise" and skipped is None:
         raise ImageError(failures[0][1])
@@ -118,6 +128,7 @@ def _name(item: Any, position: int) -> str:
 
 def match_categories(model: Model, dataset: Dataset) -> Dataset:
     """Bring the data set's columns into the model's order; a category the model does not know is an error."""
+    check_type("dataset", dataset, Dataset, "a Dataset, such as sarb.load(SOURCE).test")
     if dataset.categories == model.categories:
         return dataset
     missing = [name for name in model.categories if name not in dataset.categories]
@@ -146,20 +157,28 @@ def readable(dataset: Dataset, scores: Scores) -> Dataset:
 
 
 def evaluate(
-    model: Model, dataset: Dataset, *, skipped: list[tuple[str, str]] | None = None, **options: Any
+    model: Model | str | Path,
+    dataset: Dataset | Data,
+    *,
+    skipped: list[tuple[str, str]] | None = None,
+    **options: Any,
 ) -> Report:
     """Score a data set and compare with its known labels.
 
+    Decisions are measured at 0.5 of the network's own probabilities, as in the paper. If the model is
+    calibrated, ``report.calibrated`` has them for its calibrated probabilities and thresholds.
+
     Args:
-        model: from :func:`sarb.fit` or :func:`sarb.load_model`.
-        dataset: images with labels. Unreadable images are left out, with a warning; more than 1 % are an
-            error.
+        model: a model, or the folder or hub id of one.
+        dataset: images with labels; of a Data object, its test images. Unreadable images are left out, with
+            a warning; more than 1 % are an error.
         skipped: a list that receives (path, reason) of the unreadable images, instead of the warning.
         options: as in :func:`predict`.
     """
-    dataset = match_categories(model, dataset)
+    model = as_model(model)
+    dataset = match_categories(model, dataset.test if isinstance(dataset, Data) else dataset)
     scores = predict(model, dataset, unreadable="skip", **options)
-    report = Report.of(scores, readable(dataset, scores).labels)
+    report = Report.of(scores, readable(dataset, scores).labels, calibration=model.calibration())
     if skipped is not None:
         skipped += scores.skipped
     elif scores.skipped:

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
+from sarb.errors import SarbError
 from sarb.inference.prediction import predict
 from sarb.labelling.calibration import Calibration, calibrate
 from sarb.labelling.folds import out_of_fold
 from sarb.labelling.scale import on_scale
 from sarb.model import load_model
+from sarb.report import write_report
 from sarb.report.report import FEW_POSITIVES
+from sarb.report.stored import write_measured
 from sarb.runs.folder import RunFolder
+from sarb.runs.lookup import missing
 from sarb.settings import Settings
 from sarb.workflows.labelled import both, run_data, trained_on
 
@@ -22,7 +26,7 @@ from sarb.workflows.labelled import both, run_data, trained_on
 def calibrate_session(
     run: Path, *, folds: int = 3, method: str = "platt", seed: int = 0, progress: bool = True
 ) -> Calibration:
-    """Everything behind ``sarb calibrate``; write the out-of-fold scores and the calibration."""
+    """Everything behind ``sarb calibrate``; write the out-of-fold scores, the calibration and what shows it."""
     folder = RunFolder(run)
     train = trained_on(run, run_data(run).train)
     parts_of_fit = int(folder.config.get("out_of_fold", 0))  # a fitted run has its scores already
@@ -32,7 +36,7 @@ def calibrate_session(
         scores = out_of_fold(
             train, folds, part_seed=seed, out=folder.folds, progress=progress, settings=same_training(folder)
         )
-        final = predict(load_model(run), train, cache=folder.cached, unreadable="skip")
+        final = predict(load_model(run), train, cache=folder.cached, unreadable="skip", progress=progress)
         final, labels = both(final, train.labels)
         scores, labels = both(scores, labels)
         final, _ = both(final, labels)
@@ -43,9 +47,29 @@ def calibrate_session(
         scores, labels = both(scores, train.labels)
     images = f", {len(labels):,} held-out images" if folder.train and len(labels) < len(folder.train) else ""
     source = f"out-of-fold scores of the known training labels{images}, {folds} parts"
-    calibration = folder.write_calibration(calibrate(scores, labels, method=method, source=source))
+    found = calibrate(scores, labels, method=method, source=source, kind="out-of-fold")
+    found = replace(found, figures={**found.figures, "parts": folds})
+    calibration = folder.write_calibration(found)
     shutil.rmtree(folder.folds, ignore_errors=True)
+    show_again(folder)
     return calibration
+
+
+def undo_calibration(run: Path) -> None:
+    """Everything behind ``sarb calibrate --undo``: probabilities and thresholds are the network's own again."""
+    if not run.exists():
+        raise missing(run)
+    folder = RunFolder(run)
+    if not folder.remove_calibration():
+        raise SarbError(f"{run}: is not calibrated, so there is nothing to undo")
+    show_again(folder)
+
+
+def show_again(folder: RunFolder) -> None:
+    """Write the metrics and the report of a run again, so that they show its calibration."""
+    write_measured(folder)
+    if folder.report_page.is_file():
+        write_report(folder.path)
 
 
 def same_training(folder: RunFolder) -> Settings:
@@ -55,22 +79,25 @@ def same_training(folder: RunFolder) -> Settings:
     return replace(settings, patience=None, min_steps=0, cache=True if folder.cached else None)
 
 
-def describe(calibration: Calibration) -> str:
-    """The figures of a calibration in a few lines."""
+def describe(calibration: Calibration, run: str | Path = "RUN") -> str:
+    """The figures of the calibration of a run in a few lines."""
     lines = [f"calibrated ({calibration.method}) on {calibration.source}"]
     for name, key in (("calibration error", "calibration_error"), ("Brier score", "brier_score")):
         figures = calibration.figures.get(key, {})
         parts = (f"{kind.replace('_', ' ')} {value:.4f}" for kind, value in figures.items())
         lines.append(f"{name}: " + ", ".join(parts))
-    return "\n".join([*lines, *_doubt(calibration)])
+    return "\n".join([*lines, *_doubt(calibration, run)])
 
 
-def _doubt(calibration: Calibration) -> list[str]:
-    """A sentence where the figures say little, or speak against the calibration."""
+def _doubt(calibration: Calibration, run: str | Path) -> list[str]:
+    """A sentence where the figures say little, or speak against the calibration; and how to undo it."""
     positives = int(calibration.counts[0].sum())
     error = calibration.figures.get("calibration_error", {})
+    kept = f"The calibration is kept and used from now on; 'sarb calibrate {run} --undo' removes it"
     if positives < FEW_POSITIVES:
-        return [f"only {positives} held-out labels are present: differences between these numbers are noise"]
+        few = f"only {positives} held-out labels are present: differences between these numbers are noise"
+        return [f"{few}. {kept}"]
     if error.get("after", 0) >= error.get("before", np.inf):
-        return ["no better than before: as far as these labels can tell, the probabilities were already good"]
+        good = "no better than before: as far as these labels can tell, the probabilities were already good"
+        return [f"{good}. {kept}"]
     return []

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.data import Data
-from sarb.data.writers.write import write
+from sarb.data import Data, Dataset
+from sarb.data.writers.rewrite import Reading, rewrite
 from sarb.errors import ConfigError, DataError, check_choice, unknown_name
+from sarb.files import is_stdout
 from sarb.inference.prediction import match_categories, predict
 from sarb.labelling.calibration import Calibration
 from sarb.labelling.completion import Filled, complete
@@ -25,7 +26,10 @@ from sarb.runs.folder import RunFolder
 from sarb.runs.lookup import find_run
 from sarb.scores import Scores
 from sarb.workflows.labelled import both, run_data
+from sarb.workflows.seen import known_as
 
+#: lists the given labels that look wrong, beside the completed ones
+CONFLICTS_FILE = "conflicts.csv"
 FORMATS = ("long", "wide", "open_images", "label_studio")
 #: factors of :func:`sarb.suggest` that ``--weight`` may set
 WEIGHTS = ("finds", "uncertainty", "cooccurrence", "rarity", "diversity")
@@ -40,19 +44,31 @@ class Scored:
         labels: (N, C) of the same images.
         out_of_fold: the same with out-of-fold scores of training images; None if the run has none.
         calibration: of the model.
+        learned_as: N names under which the run learned these images; empty for those it did not.
     """
 
     scores: Scores
     labels: LabelMatrix
     out_of_fold: Scores | None
     calibration: Calibration
+    learned_as: Sequence[str]
 
 
-def score_splits(run: Path, data: Data, splits: Sequence[str], which: str, **options: Any) -> Scored:
+def score_splits(
+    run: Path,
+    data: Data,
+    splits: Sequence[str],
+    which: str,
+    *,
+    own_data: bool,
+    cache_all: bool = False,
+    **options: Any,
+) -> Scored:
     """Score the images of these splits.
 
     ``which``: ``model`` scores with the trained model; ``oof`` takes the out-of-fold score of a training
-    image instead.
+    image instead. ``own_data``: the run was trained on these data. ``cache_all`` keeps the features of all splits,
+    not only of the training images.
     """
     check_choice("kind of scores", which, ("model", "oof"))
     model = load_model(run)
@@ -62,17 +78,19 @@ def score_splits(run: Path, data: Data, splits: Sequence[str], which: str, **opt
     plain: list[Scores] = []
     judged: list[NDArray[np.float32]] = []
     labels: list[LabelMatrix] = []
+    learned: list[str] = []
     skipped: list[tuple[str, str]] = []
     for split in splits:
         dataset = match_categories(model, data.splits[split])
-        scores = predict(
-            model, dataset, cache=folder.cached and split == "train", unreadable="skip", **options
-        )
+        cache = folder.cached and (cache_all or split == "train")
+        scores = predict(model, dataset, cache=cache, unreadable="skip", **options)
         skipped += scores.skipped
         scores, known = both(scores, dataset.labels)
         plain.append(scores)
         labels.append(known)
-        judged.append(_replaced(scores, folder) if split == "train" else scores.logits)
+        names_there = _learned_as(folder, dataset, known, own_data, split)
+        learned += names_there
+        judged.append(_replaced(scores, folder, names_there))
     names = [path for part in labels for path in part.paths]
     better = Scores(np.concatenate(judged), model.categories, names, skipped)
     return Scored(
@@ -82,17 +100,28 @@ def score_splits(run: Path, data: Data, splits: Sequence[str], which: str, **opt
         LabelMatrix(np.concatenate([part.values for part in labels]), model.categories, names),
         None if folder.out_of_fold is None else better,
         model.calibration(),
+        learned,
     )
 
 
-def _replaced(scores: Scores, folder: RunFolder) -> NDArray[np.float32]:
+def _learned_as(
+    folder: RunFolder, dataset: Dataset, scored: LabelMatrix, own_data: bool, split: str
+) -> list[str]:
+    """The name under which the run learned each scored image; another split of its own data has other images."""
+    if own_data and split != "train":
+        return [""] * len(scored)
+    names = dict(zip(dataset.labels.paths, known_as(folder, dataset, own=own_data), strict=True))
+    return [names[path] for path in scored.paths]
+
+
+def _replaced(scores: Scores, folder: RunFolder, learned_as: Sequence[str]) -> NDArray[np.float32]:
     """Logits, out-of-fold where the run has the image."""
     known = folder.out_of_fold
     if known is None or known.categories != scores.categories:
         return scores.logits
     logits = scores.logits.copy()
     rows = {path: row for row, path in enumerate(known.paths)}
-    pairs = [(row, rows[path]) for row, path in enumerate(scores.paths) if path in rows]
+    pairs = [(row, rows[path]) for row, path in enumerate(learned_as) if path in rows]
     if pairs:
         here, there = np.array(pairs).T
         logits[here] = known.logits[there]
@@ -119,13 +148,15 @@ def complete_session(
     images keep the given labels unless they are asked for.
     """
     check_choice("format of completed labels", to, FORMATS)
-    if out.exists() and not overwrite:
+    if out.name == CONFLICTS_FILE:
+        raise DataError(f"{out}: the conflicts are written to a file of this name; choose another one")
+    if out.exists() and not overwrite and not is_stdout(out):
         raise DataError(f"{out}: exists already; add --overwrite to replace it")
     data = run_data(run, source, data_options)
     split = split or ("train" if to == "wide" else "all")
     check_choice("split", split, ["all", *data.splits])
     chosen = list(data.splits) if split == "all" else [split]
-    scored = score_splits(run, data, chosen, which, **options)
+    scored = score_splits(run, data, chosen, which, own_data=source is None, **options)
     _caution(run, scored, own_data=source is None)
     filled = complete(
         scored.scores,
@@ -135,18 +166,50 @@ def complete_session(
         min_precision,
         out_of_fold=scored.out_of_fold,
     )
+    conflicts = _conflicts_file(filled, out, overwrite)
     if to == "wide":
-        _write_wide(data, filled, out, overwrite)
+        written = _write_wide(data, filled, chosen, out, overwrite)
         _say_kept(data, chosen)
+        if not is_stdout(out):
+            _say_reading(written)
     else:
         filled.save(out, to)
-    conflicts_csv(filled.conflicts, out.with_name("conflicts.csv"))
+    if conflicts is not None:
+        conflicts_csv(filled.conflicts, conflicts)
     return filled
 
 
+def _conflicts_file(filled: Filled, out: Path, overwrite: bool) -> Path | None:
+    """``conflicts.csv`` beside ``out``; a file of its own if that one is of another completion, and kept.
+
+    None where the labels are printed.
+    """
+    if is_stdout(out):
+        count = len(filled.conflicts)
+        print(
+            f"sarb: {count:,} conflicts are not listed; --out FILE writes them beside FILE", file=sys.stderr
+        )
+        return None
+    usual = out.with_name(CONFLICTS_FILE)
+    if not usual.exists() or usual.read_bytes() == conflicts_csv(filled.conflicts).encode():
+        return usual
+    if overwrite:
+        print(f"sarb: {usual}: replaced", file=sys.stderr)
+        return usual
+    own = out.with_name(f"{out.stem}.{CONFLICTS_FILE}")
+    if own.exists():
+        raise DataError(
+            f"{own}: exists already, and so does {usual.name}; add --overwrite to replace {usual.name}"
+        )
+    print(f"sarb: {usual} is of another completion and is kept; the conflicts are in {own}", file=sys.stderr)
+    return own
+
+
 def _caution(run: Path, scored: Scored, own_data: bool) -> None:
-    """Say what an uncalibrated run is worth."""
-    if not scored.calibration.fitted:
+    """Say which probabilities are used, and what an uncalibrated run is worth."""
+    if scored.calibration.fitted:
+        print(f"sarb: probabilities: {scored.calibration.probabilities_are}", file=sys.stderr)
+    else:
         print(
             f"sarb: {run} is not calibrated, so its probabilities are used as they are; "
             f"run 'sarb calibrate {run}' first to calibrate them",
@@ -177,23 +240,34 @@ def _say_kept(data: Data, filled_splits: Sequence[str]) -> None:
         print(f"sarb: the labels of {images} are left as given; --split all fills them too", file=sys.stderr)
 
 
-def _write_wide(data: Data, filled: Filled, out: Path, overwrite: bool) -> None:
-    """Write the whole source again, in its own encoding and order, with the gaps filled."""
-    new = dict(zip(filled.labels.paths, filled.labels.values, strict=True))
+def _say_reading(written: Reading) -> None:
+    """Say how to read a wide table."""
+    if written.foreign:
+        why = f"labels of '{written.foreign}' cannot be written in their own format, so this is a table of words"
+        print(f"sarb: {why}; it is read without the options of '{written.foreign}'", file=sys.stderr)
+    print(f"sarb: to read it: {written.command('sarb', 'data', 'check')}", file=sys.stderr)
+
+
+def _write_wide(data: Data, filled: Filled, chosen: Sequence[str], out: Path, overwrite: bool) -> Reading:
+    """Write the whole source again, in its own form, with the gaps filled."""
     order = [filled.labels.categories.index(name) for name in data.categories]
+    rows = iter(zip(filled.labels.paths, filled.labels.values, strict=True))
+    path, values = next(rows, ("", None))
     splits: dict[str, Any] = {}
-    for name, dataset in data.splits.items():
-        values = dataset.labels.values.copy()
-        for row, path in enumerate(dataset.labels.paths):
-            if path in new:
-                values[row] = new[path][order]
-        splits[name] = replace(dataset, labels=LabelMatrix(values, data.categories, dataset.labels.paths))
-    write(replace(data, **splits), out, overwrite=overwrite)
+    for name in chosen:  # in the order in which they were scored; two splits may use a name for two images
+        labels = data.splits[name].labels
+        new = labels.values.copy()
+        for row, label_path in enumerate(labels.paths):
+            if values is not None and label_path == path:  # otherwise it could not be read
+                new[row] = values[order]
+                path, values = next(rows, ("", None))
+        splits[name] = replace(data.splits[name], labels=LabelMatrix(new, data.categories, labels.paths))
+    return rewrite(replace(data, **splits), out, overwrite=overwrite)
 
 
 def suggest_session(
     run: Path,
-    budget: int,
+    budget: int | None,
     out: Path,
     *,
     source: str | None = None,
@@ -204,10 +278,21 @@ def suggest_session(
 ) -> tuple[Suggestions, Scores]:
     """Everything behind ``sarb suggest``: questions about the training images, and their scores."""
     data = run_data(run, source, data_options)
-    scored = score_splits(run, data, ["train"], which, **options)
-    asked = suggest(scored.scores, scored.labels, budget, calibration=scored.calibration, **(weights or {}))
+    scored = score_splits(run, data, ["train"], which, own_data=source is None, **options)
+    measured = _measured(find_run(run), scored) if which == "model" else {}
+    given: dict[str, Any] = {**measured, **(weights or {})}
+    asked = suggest(scored.scores, scored.labels, budget, calibration=scored.calibration, **given)
     asked.to_csv(out)
     return asked, scored.scores
+
+
+def _measured(folder: RunFolder, scored: Scored) -> dict[str, Any]:
+    """Out-of-fold scores and their parts for :func:`sarb.suggest`; none if some images have no such score."""
+    known = folder.out_of_fold
+    parts = folder.config.get("out_of_fold") or scored.calibration.figures.get("parts")
+    if known is None or parts is None or not set(scored.learned_as) <= set(known.paths):
+        return {}
+    return {"out_of_fold": scored.out_of_fold, "parts": int(parts)}
 
 
 def suggest_weights(texts: Mapping[str, str]) -> dict[str, float]:

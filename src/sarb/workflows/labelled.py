@@ -35,7 +35,14 @@ def run_data(run: Path, source: str | None = None, options: Mapping[str, Any] | 
     """Load the data a run was trained on, with the same labels hidden; or load another source unchanged."""
     source, options, record = run_source(run, source, options)
     data = load(source, **options)
-    return data.hide(record["known"], record["mask_seed"]) if record.get("known", 1) < 1 else data
+    return hidden(
+        data, record.get("known", 1), record.get("single_positive", False), record.get("mask_seed", 0)
+    )
+
+
+def hidden(data: Data, known: float, single_positive: bool, seed: int) -> Data:
+    """Hide labels if that was asked for."""
+    return data.hide(known, seed, single_positive) if known < 1 or single_positive else data
 
 
 def trained_on(run: Path, train: Dataset) -> Dataset:

@@ -22,8 +22,9 @@ def listing(what: str) -> dict[str, str]:
         return {name: _first_line(name) for name in recipe_names()}
     registry = {"methods": METHODS, "networks": NETWORKS, "backbones": BACKBONES, "datasets": DATASETS}[what]
     default = read_recipe(None)["train"].get(what.removesuffix("s"))
+    found = {**registry, **{f"{name}:NAME": target for name, target in registry.families.items()}}
     return {
-        name: summary(target) + (" (default)" if name == default else "") for name, target in registry.items()
+        name: summary(target) + (" (default)" if name == default else "") for name, target in found.items()
     }
 
 

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from sarb.data.images import find_images
-from sarb.errors import ImageError
+from sarb.errors import ImageError, printable
 from sarb.inference.onnx import OnnxModel
 from sarb.labelling.calibration import Calibration
 from sarb.labelling.formats import both_csv
 from sarb.scores import Scores
 
 Labels = list[tuple[str, float]]
+
+#: how many labels are named where none reaches its threshold
+LIKELY = 3
 
 
 def predict_session(
@@ -28,39 +31,45 @@ def predict_session(
     onnx: Path | None = None,
     **options: Any,
 ) -> Scores:
-    """Everything behind ``sarb predict``; return the scores as they are printed.
+    """Everything behind ``sarb predict``; return the network's scores.
 
-    A calibrated model gives calibrated probabilities, and without ``top_k`` and ``threshold`` its own
-    thresholds decide.
+    A calibrated model gives calibrated probabilities. Without ``top_k`` and ``threshold``, a label is listed
+    if it reaches the threshold of its category, which is 0.5 for a model that is not calibrated.
     """
     files = find_images(images)
     raw, calibration = _score(run, onnx, files, progress=len(files) > 1, **options)
     if not len(raw):
         raise ImageError("\n".join(reason for _, reason in raw.skipped))
     scores = calibration.scores(raw)
-    own_thresholds = calibration.fitted and top_k is None and threshold is None
+    by_thresholds = top_k is None and threshold is None
     if out is not None:
-        _write(raw, scores, calibration.fitted and not own_thresholds, out, top_k, threshold)
-    chosen = calibration.decided(raw) if own_thresholds else _ranked(scores, top_k, threshold)
-    if own_thresholds and out is None:
-        print(
-            "sarb: each category has its own threshold (best F1 on held-out labels); "
-            "use --threshold 0.5 to set one for all",
-            file=sys.stderr,
-        )
+        _write(raw, scores, calibration.fitted and not by_thresholds, out, top_k, threshold)
+    chosen = calibration.decided(raw) if by_thresholds else _ranked(scores, top_k, threshold)
+    print(f"sarb: {_said(calibration, by_thresholds and out is None)}", file=sys.stderr)
     if as_json:
         rows = [
-            {"file_name": path, "labels": dict(labels)}
+            {"file_name": path, "labels": dict(labels), "calibrated": calibration.fitted}
             for path, labels in zip(scores.paths, chosen, strict=True)
         ]
-        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        print(printable(json.dumps(rows, indent=2, ensure_ascii=False)))
     elif out is None:
-        for path, labels in zip(scores.paths, chosen, strict=True):
-            text = ", ".join(f"{label} {probability:.2f}" for label, probability in labels)
-            print(f"{path}: {text or 'nothing above the threshold'}")
+        for path, labels, likely in zip(scores.paths, chosen, scores.top(LIKELY), strict=True):
+            none = f"nothing reaches the threshold (most likely: {_text(likely)})"
+            print(printable(f"{path}: {_text(labels) or none}"))
     else:
         print(f"{len(scores):,} images labelled in {out}", file=sys.stderr)
     return raw
+
+
+def _said(calibration: Calibration, by_thresholds: bool) -> str:
+    """Which probabilities are printed, and by which thresholds labels were chosen."""
+    if by_thresholds:
+        return f"{calibration}; --threshold X sets one for all"
+    return f"probabilities: {calibration.probabilities_are}"
+
+
+def _text(labels: Labels) -> str:
+    return ", ".join(f"{label} {probability:.2f}" for label, probability in labels)
 
 
 def _score(
@@ -88,9 +97,9 @@ def _write(
 
 
 def _ranked(scores: Scores, top_k: int | None, threshold: float | None) -> list[Labels]:
-    """Per image the most probable labels: five, ``top_k``, or all that reach ``threshold``."""
-    count = len(scores.categories) if threshold is not None else (top_k or 5)
+    """Per image the ``top_k`` most probable labels, or all, that reach ``threshold``."""
+    count = top_k or len(scores.categories)
     return [
-        [(label, probability) for label, probability in ranked[:top_k] if probability >= (threshold or 0)]
+        [(label, probability) for label, probability in ranked if probability >= (threshold or 0)]
         for ranked in scores.top(count)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ from typing import Any
 from sarb.data import Data, Dataset, load, reader_name
 from sarb.errors import ConfigError, check_share, unknown_name
 from sarb.inference.prediction import match_categories, predict, readable
-from sarb.labelling.calibration import calibrate
+from sarb.labelling.calibration import Calibration, calibrate
 from sarb.labels import LabelMatrix
 from sarb.model import load_model
+from sarb.progress import Progress
 from sarb.report import Report, write_report
 from sarb.report.card import model_card
 from sarb.rows import ROWS, Row
@@ -24,7 +26,8 @@ from sarb.settings import Settings, parse_assignment, read_recipe, resolve, sect
 from sarb.training.memory import keep_freed_memory
 from sarb.training.run import Run, start_run
 from sarb.training.track import Trackers, track_problems
-from sarb.workflows.labelled import both
+from sarb.workflows.labelled import both, hidden
+from sarb.workflows.on_top import put_on_top
 
 #: settings that have a flag of their own
 FLAGS = (
@@ -38,6 +41,7 @@ FLAGS = (
     "seed",
     "words",
     "patience",
+    "checkpoint_every",
 )
 #: tables of options -> their prefix after ``--set``
 PREFIXES = {
@@ -61,11 +65,12 @@ class Job:
     mask_seed: int
     valid: float | None
     init: Path | None
+    single_positive: bool = False
 
     def load(self) -> Data:
         """The data with their labels hidden."""
         data = load(self.source, **self.data_options)
-        return data.hide(self.known, self.mask_seed) if self.known < 1 else data
+        return hidden(data, self.known, self.single_positive, self.mask_seed)
 
     def record(self, data: Data, folder: Path) -> dict[str, Any]:
         """What the run folder remembers about the data."""
@@ -75,6 +80,7 @@ class Job:
             "notes": data.notes,
             "known": self.known,
             "mask_seed": self.mask_seed,
+            **({"single_positive": True, "without_label": _empty(data)} if self.single_positive else {}),
             "command": self.command(folder),
         }
 
@@ -82,7 +88,10 @@ class Job:
         """The command line that repeats the run, however it was started."""
         words = ["sarb", "train", *([self.recipe] if self.recipe else []), "--data", self.source]
         words += [word for key, value in self.data_options.items() for word in ("-o", f"{key}={value}")]
-        words += ["--known", f"{self.known:g}", "--mask-seed", str(self.mask_seed), "--out", str(folder)]
+        if self.known < 1 or self.single_positive:
+            words += ["--single-positive"] if self.single_positive else ["--known", f"{self.known:g}"]
+            words += ["--mask-seed", str(self.mask_seed)]
+        words += ["--out", str(folder)]
         words += ["--valid", f"{self.valid:g}"] if self.valid else []
         words += ["--init", str(self.init)] if self.init else []
         for name, value in self.options.items():
@@ -108,6 +117,7 @@ def train_session(
     data_options: Mapping[str, Any] | None = None,
     row: str | None = None,
     known: float = 1.0,
+    single_positive: bool = False,
     mask_seed: int | None = None,
     seed: int | None = None,
     out: Path | None = None,
@@ -117,16 +127,23 @@ def train_session(
     assignments: Sequence[str] = (),
     given: Mapping[str, Any] | None = None,
     quiet: bool = False,
+    verbose: bool = False,
     page: bool = True,
     track: Sequence[str] = (),
+    on_top: bool = False,
 ) -> tuple[Path, Report]:
     """Everything behind ``sarb train``; return the run folder and the test report.
 
-    ``page=False`` draws no report page, which for a small run takes longer than the training.
+    ``page=False`` draws no report page, which for a small run takes longer than the training; ``verbose``
+    prints a row per epoch.
     """
     keep_freed_memory()
     options, own_data_options, problems = merge_options(row, assignments, {**(given or {}), "seed": seed})
+    if on_top:
+        problems += put_on_top(options, given or {})
     problems += track_problems(track)
+    if single_positive and known < 1:
+        problems.append("--known and --single-positive are two ways to hide labels: give one of them")
     job = _job(
         source,
         recipe,
@@ -137,9 +154,16 @@ def train_session(
         valid,
         init,
         problems,
+        single_positive,
     )
+    talk = Progress(enabled=not quiet, verbose=verbose)
     data = job.load()
-    folder = out or Path("runs") / f"{data.name}-{job.settings.method}-{round(100 * known)}"
+    if os.environ.get("RANK", "0") == "0":  # torchrun: the first process talks for all
+        talk.say(_about(data))
+        if single_positive and _empty(data):
+            talk.say(f"{_empty(data):,} training images have no known positive: nothing is known about them")
+    kept = "single-positive" if single_positive else str(round(100 * known))
+    folder = out or Path("runs") / f"{data.name}-{job.settings.method}-{kept}"
     held = data.valid if valid is None else valid
     with Trackers.of(track, folder) as trackers:
         run = start_run(
@@ -149,16 +173,55 @@ def train_session(
             valid=held,
             init=init,
             resume=resume,
-            progress=not quiet,
+            progress=talk,
             record=job.record(data, folder),
             track=trackers,
         )
         if not run.writes:  # started by torchrun: the first process tests and reports for all
             raise SystemExit(0)
+        if run.finished and (tested := finished_report(folder, page)):
+            talk.say(f"{folder}: this run is finished and tested already; nothing was changed")
+            return folder, tested
+        talk.say(_calibration(run))
         calibrate_on_validation(run)
-        report = evaluate_run(run, data.test, page=page)
+        report = evaluate_run(run, data.test, page=page, talk=talk)
         trackers.test(report.metrics)
     return folder, report
+
+
+def finished_report(path: Path, page: bool) -> Report | None:
+    """The test of a run whose folder is complete, from what it stores; None if something is missing."""
+    run = RunFolder(path)
+    if run.scores is None or run.test is None or not run.metrics or not run.per_category_file.is_file():
+        return None
+    if page and not run.report_page.is_file():
+        return None
+    return Report.of(run.scores, run.test, _title(run), run.calibration())
+
+
+def _title(run: RunFolder) -> str:
+    return f"{run.path.name}, test images"
+
+
+def _about(data: Data) -> str:
+    """What was read, in one line."""
+    return (
+        f"data: {len(data.train):,} training images, {len(data.test):,} test images, "
+        f"{len(data.categories):,} categories, {100 * data.train.labels.known_share:.3g} % of the training labels known"
+    )
+
+
+def _empty(data: Data) -> int:
+    """How many training images have no known label."""
+    return len(data.train) - int(data.train.labels.known.any(axis=1).sum())
+
+
+def _calibration(run: Run) -> str:
+    """What happens to the probabilities."""
+    if len(run.split.valid):
+        return f"calibrate: on the known labels of {len(run.split.valid):,} validation images"
+    run_name = "RUN" if run.folder is None else shlex.quote(str(run.folder.path))
+    return f"calibrate: not yet, there are no validation images; 'sarb calibrate {run_name}' does it"
 
 
 def _job(
@@ -171,6 +234,7 @@ def _job(
     valid: float | None,
     init: Path | None,
     problems: list[str],
+    single_positive: bool = False,
 ) -> Job:
     """Check all settings, and raise everything that is wrong in one message."""
     content = read_recipe(recipe, options)
@@ -187,7 +251,8 @@ def _job(
     described = section(content, "data", reader_name(source))
     described.pop("source", None)
     mask = settings.seed if mask_seed is None else mask_seed
-    return Job(recipe, source, {**described, **data_options}, options, settings, known, mask, valid, init)
+    described |= data_options
+    return Job(recipe, source, described, options, settings, known, mask, valid, init, single_positive)
 
 
 def merge_options(
@@ -219,7 +284,10 @@ def merge_options(
 
 
 def calibrate_on_validation(run: Run) -> bool:
-    """Calibrate a fresh run on the known labels of its validation images; say whether there were enough."""
+    """Calibrate a fresh run on the known labels of its validation images; say whether there were enough.
+
+    A stronger calibration of the same weights stays.
+    """
     if run.folder is None or not len(run.split.valid):
         return False
     held = match_categories(run.model, run.split.valid)
@@ -229,7 +297,8 @@ def calibrate_on_validation(run: Run) -> bool:
     whole = run.split.whole if len(run.split.held) and run.sources.cached else held
     scores = predict(run.model, whole, cache=run.sources.cached, unreadable="skip")
     source = "known labels of the validation images"
-    run.folder.write_calibration(calibrate(*both(scores, held.labels), source=source))
+    found = calibrate(*both(scores, held.labels), source=source, kind="validation")
+    run.folder.write_calibration(found)
     _list_unreadable(run.folder, held, scores)
     return True
 
@@ -247,14 +316,17 @@ def _list_unreadable(folder: RunFolder, held: Dataset, scores: Scores) -> None:
     folder.write_errors(errors)
 
 
-def evaluate_run(run: Run, test: Dataset, page: bool = True) -> Report:
+def evaluate_run(run: Run, test: Dataset, page: bool = True, talk: Progress | None = None) -> Report:
     """Test the last model (and the best on validation, if there is one); write scores, metrics and report."""
     assert run.folder is not None
     folder = run.folder
+    talk = talk or Progress(enabled=False)
     whole = match_categories(run.model, test)
-    scores = predict(run.model, whole, cache=run.sources.cached, unreadable="skip")
+    talk.say(f"test: {len(whole):,} images that were not trained on")
+    scores = predict(run.model, whole, cache=run.sources.cached, unreadable="skip", progress=talk)
     test = readable(whole, scores)
-    report = Report.of(scores, test.labels, name=f"{folder.path.name}, test images")
+    calibration = folder.calibration() or Calibration.identity(run.model.categories)
+    report = Report.of(scores, test.labels, _title(folder), calibration)
     errors = [row for row in folder.errors() if row["split"] != "test"]
     errors += [{"file_name": name, "reason": reason, "split": "test"} for name, reason in scores.skipped]
     folder.write_errors(errors)
@@ -270,6 +342,7 @@ def evaluate_run(run: Run, test: Dataset, page: bool = True) -> Report:
     folder.model.write_card(card)
     report.to_csv(folder.per_category_file)
     if page:
+        talk.say("report: plots and page")
         write_report(folder.path)
     return report
 
@@ -277,5 +350,5 @@ def evaluate_run(run: Run, test: Dataset, page: bool = True) -> Report:
 def _best(folder: RunFolder, whole: Dataset, labels: LabelMatrix, cache: bool) -> dict[str, Any]:
     """The numbers of the epoch that was best on the validation images."""
     scores = predict(load_model(folder.best.path), whole, cache=cache, unreadable="skip")
-    numbers = json.loads(Report.of(scores, labels).to_json())
+    numbers = json.loads(Report.of(scores, labels, resamples=0).to_json())
     return {key: value for key, value in numbers.items() if key != "per_category"}
