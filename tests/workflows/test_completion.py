@@ -154,7 +154,8 @@ def test_complete_wide_leaves_test_images_as_they_were(plain, squares, tmp_path,
         "data_options": {"encoding": "binary", "root": str(squares)},
     }
     filled = complete_session(plain, tmp_path / "wide.csv", to="wide", **given)
-    assert "the labels of 12 test images are left as given; --split all fills" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "the labels of 12 test images are left as given and not counted; --split all fills" in said
     assert len(filled.labels) == 36
     made = sarb.load(tmp_path / "wide.csv", encoding="binary", root=squares)
     assert made.train.labels.known.all() and (made.test.labels.known.mean(0) == [0, 1, 1, 1, 1]).all()
@@ -176,6 +177,12 @@ def test_figures_that_say_little_say_so():
     assert "no better than before" in describe(
         replace(many, figures={**many.figures, "calibration_error": worse})
     )
+    figures = {
+        "calibration_error": {"before": 0.03, "after": 0.02},
+        "brier_score": {"before": 0.10, "after": 0.1012},
+    }
+    mixed = describe(replace(many, figures={**many.figures, **figures}))
+    assert "the Brier score is worse (by 0.0012)" in mixed and "--undo" in mixed
 
 
 @pytest.mark.parametrize("to", ["open_images", "label_studio"])

@@ -136,13 +136,22 @@ def complete(
     )
     if as_json:
         numbers = filled.summary().items()
-        echo(json.dumps({name: None if math.isnan(value) else value for name, value in numbers}, indent=2))
+        found = {name: _number(value) for name, value in numbers}
+        groups = [{name: _number(value) for name, value in one._asdict().items()} for one in filled.backing]
+        echo(json.dumps({**found, "backing": groups}, indent=2, ensure_ascii=False))
     else:
         echo(f"{out}: {filled}", err=True)
+        if filled.caution:
+            echo(f"{filled.caution} (all: --json)", err=True)
         if filled.given.values.size and not filled.given.known.all() and not filled.present.any():
             echo(_nothing_present(min_confidence, min_precision), err=True)
         say_next(after_filling(run, data, pairs(option)))
     end_with(filled.scores.skipped, errors_file(out))
+
+
+def _number(value: float | str) -> float | str | None:
+    """A value for JSON, which has no nan."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _nothing_present(min_confidence: float | None, min_precision: float | None) -> str:

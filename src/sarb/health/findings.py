@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sarb.data.parse.messages import counted
 from sarb.files import atomic_write, csv_text
 from sarb.labels import LabelMatrix
 
@@ -154,7 +155,9 @@ class Audit:
         return {kind: found[kind] for kind in KINDS}
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {len(self.images):,} images audited, {len(self.findings):,} findings"]
+        lines = [
+            f"{self.name}: {len(self.images):,} images audited, {counted(len(self.findings), 'finding')}"
+        ]
         for kind, count in self.counts().items():
             across = sum(finding.leaks for finding in self.of(kind))
             more = f", {across:,} of them in two splits (leakage)" if across else ""

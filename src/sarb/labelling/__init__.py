@@ -7,6 +7,7 @@ reliability   calibration error, Brier score, reliability tables
 folds         out-of-fold scores of the known labels
 scale         their scale
 completion    ``complete``: fill unknown labels
+backing       how far its expected precision can be trusted
 formats       the files it writes
 conflicts     known labels that look wrong
 suggestion    ``suggest``: which labels to ask for next

@@ -14,6 +14,7 @@ from sarb.errors import ConfigError, check_share, named
 from sarb.handover.cleanlab import BinaryProblem, binary_problems
 from sarb.handover.datasets import to_dataset
 from sarb.handover.fiftyone import to_samples
+from sarb.labelling.backing import Backing, backing, caution
 from sarb.labelling.calibration import HALF, Calibration, check_fit
 from sarb.labelling.conflicts import Conflict, find_conflicts
 from sarb.labelling.formats import long_csv, save_filled
@@ -40,6 +41,7 @@ class Filled:
         scores: the scores it was made from.
         calibrated: (N, C) probabilities.
         thresholds: (C,) lowest probability at which a label was filled as present; ``inf``: never.
+        backing: per category and kind, the held-out labels behind the expected precision; empty without any.
     """
 
     labels: LabelMatrix
@@ -49,6 +51,12 @@ class Filled:
     scores: Scores
     calibrated: Floats
     thresholds: Floats
+    backing: tuple[Backing, ...] = ()
+
+    @property
+    def caution(self) -> str:
+        """A sentence that says which expected precision is rough; "" if none is."""
+        return caution(self.backing)
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -198,7 +206,29 @@ def complete(
         scores,
         calibrated,
         upper,
+        _backing(values, labels, confidence, calibration, upper, lower),
     )
+
+
+def _backing(
+    values: NDArray[np.int8],
+    labels: LabelMatrix,
+    confidence: Floats,
+    calibration: Calibration,
+    upper: Floats,
+    lower: Floats,
+) -> tuple[Backing, ...]:
+    """What held-out labels say about each filled group; nothing if the calibration has none."""
+    counts = calibration.ordered(labels.categories).counts
+    if not counts.sum():
+        return ()
+    groups = []
+    for kind, code in (("present", PRESENT), ("absent", ABSENT)):
+        chosen = ~labels.known & (values == code)
+        for column, name in enumerate(labels.categories):
+            own = confidence[chosen[:, column], column]
+            groups.append((name, kind, len(own), float(own.mean()) if len(own) else float("nan")))
+    return backing(counts, upper, lower, groups)
 
 
 def _precise(calibrated: Floats, labels: LabelMatrix, calibration: Calibration, target: float) -> Floats:

@@ -100,4 +100,12 @@ def _doubt(calibration: Calibration, run: str | Path) -> list[str]:
     if error.get("after", 0) >= error.get("before", np.inf):
         good = "no better than before: as far as these labels can tell, the probabilities were already good"
         return [f"{good}. {kept}"]
+    brier = calibration.figures.get("brier_score", {})
+    if brier.get("after", 0) > brier.get("before", np.inf):
+        by = brier["after"] - brier["before"]
+        mixed = (
+            f"the calibration error is better, but the Brier score is worse (by {by:.4f}): "
+            "on average the probabilities are nearer to the truth, single ones are not, so expect no improvement"
+        )
+        return [f"{mixed}. {kept}"]
     return []

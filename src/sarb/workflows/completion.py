@@ -237,7 +237,10 @@ def _say_kept(data: Data, filled_splits: Sequence[str]) -> None:
     kept = {name: len(part) for name, part in data.splits.items() if name not in filled_splits and len(part)}
     if kept:
         images = " and ".join(f"{count:,} {name} images" for name, count in kept.items())
-        print(f"sarb: the labels of {images} are left as given; --split all fills them too", file=sys.stderr)
+        print(
+            f"sarb: the labels of {images} are left as given and not counted; --split all fills them too",
+            file=sys.stderr,
+        )
 
 
 def _say_reading(written: Reading) -> None:

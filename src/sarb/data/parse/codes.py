@@ -221,13 +221,24 @@ def _own_words(times: Mapping[str, int]) -> list[str]:
     return [spellings.most_common(1)[0][0] for spellings in spelled.values()]
 
 
+def _times(codes: Mapping[str, int], word: str) -> str:
+    return counted(codes[normalise_code(word)], "cell")
+
+
+def _rarer_first(codes: Mapping[str, int], words: Sequence[str]) -> list[Sequence[str]]:
+    """Both orders of two words; first the one where the rarer word means present, as in most tables."""
+    rarer = sorted(words, key=lambda word: codes[normalise_code(word)])
+    return [rarer, rarer[::-1]]
+
+
 def _readings(codes: Mapping[str, int], numeric: Collection[str], words: Sequence[str]) -> str:
     """Return a message that lists what the codes can mean, each meaning with its option and counts."""
     possible = readings({code: times for code, times in codes.items() if code in numeric})
     if len(words) == 2:
         shown = "".join(
-            f"\n  {data_option('encoding', f'{present}/{absent}')}: {present} is present, {absent} is absent"
-            for present, absent in (words, words[::-1])
+            f"\n  {data_option('encoding', f'{present}/{absent}')}: {present} is present ({_times(codes, present)}), "
+            f"{absent} is absent ({_times(codes, absent)})"
+            for present, absent in _rarer_first(codes, words)
         )
         return f"declare which word means present and which absent:{shown}"
     if words:
