@@ -26,6 +26,8 @@ from tests.faults.bench import BrokenPromiseError
 from tests.faults.children import PATIENCE, Finished, start
 from tests.faults.small_run import DATA, small_run
 
+ROOT = Path(__file__).parents[2]
+
 #: what a new interpreter runs: the fault first, then the command line
 PROGRAM = "from tests.faults.killing import arm; arm({plan!r}); from sarb.cli import main; main()"
 AUDITED = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
@@ -292,7 +294,7 @@ class _Shell:
             self.process = subprocess.Popen(
                 program,
                 cwd=folder,
-                env={**os.environ, **environment},
+                env={**os.environ, "PYTHONPATH": str(ROOT), **environment},  # the program imports this module
                 stdout=said,
                 stderr=said,
                 start_new_session=True,

@@ -149,3 +149,15 @@ def test_a_checkpoint_without_its_bookkeeping_is_named(saved, metadata):
 def test_a_checkpoint_of_another_module_is_named(saved):
     other = nn.Linear(2, 2)
     refused(saved, other, torch.optim.Adam(other.parameters()))
+
+
+@pytest.mark.parametrize(("entry", "shape"), [("exp_avg", []), ("step", [3])])
+def test_an_optimiser_entry_of_another_shape_is_refused(tmp_path, entry, shape):
+    """A scalar would broadcast when it is loaded and fail in the first step."""
+    module, optimizer = make("adam")
+    step(module, optimizer, 0)
+    first = next(iter(optimizer.state.values()))
+    first[entry] = torch.zeros(shape)
+    save_checkpoint(tmp_path / FILE, module, optimizer, {"epoch": 0})
+    with pytest.raises(SarbError, match=rf"{entry}, has the shape .*; remove it to start over"):
+        load_checkpoint(tmp_path / FILE, *make("adam"))

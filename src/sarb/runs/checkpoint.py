@@ -161,6 +161,7 @@ def _optimizer_entries(
         if not 0 <= place < len(shapes) or entry.keys() != next(iter(entries.values())).keys():
             raise ValueError(f"the optimiser's entry {place} is not one of its parameters")
         for name, value in entry.items():
-            if isinstance(value, Tensor) and value.shape not in (shapes[place], torch.Size([])):
+            expected = torch.Size([]) if name == "step" else shapes[place]
+            if isinstance(value, Tensor) and value.shape != expected:
                 raise ValueError(f"the optimiser's entry {place}, {name}, has the shape {tuple(value.shape)}")
     return entries
