@@ -53,7 +53,7 @@ class Method(nn.Module):
     rounds: int = 1
     unset: ClassVar[frozenset[str]] = frozenset()
     completes: ClassVar[tuple[str, ...]] = ()
-    rates: ClassVar[Mapping[str, Rate]] = {}
+    rates: Mapping[str, Rate] = {}
 
     def __init__(
         self, network: Network, *, form: str = "batch", positive_weight: float | str | None = None
