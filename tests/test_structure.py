@@ -30,6 +30,7 @@ HEAVY = [
     "pyarrow",
     "rich",
     "safetensors",
+    "scipy",
     "sklearn",
     "threadpoolctl",
     "timm",

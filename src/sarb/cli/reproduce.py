@@ -1,4 +1,4 @@
-"""``sarb reproduce``: the paper's tables and figures, on any data."""
+"""``sarb reproduce``: the paper's tables and figures, and the field after it, on any data."""
 
 from __future__ import annotations
 
@@ -20,12 +20,17 @@ EPILOG = examples(
     "sarb reproduce ablation --data demo --known 0.1 --jobs 2 --out grids/demo",
     'sarb reproduce comparison --data demo --set "Ours*:method.start=0.3" '
     "--published coco2014 --out grids/demo",
+    "sarb reproduce field --data demo --quick --rows AN,SPLC,Ours --trials 1 --out grids/field",
 )
 
 
 def reproduce(
     table: Annotated[
-        str, typer.Argument(help="Which table: comparison, ablation, fixed or figures.", metavar="TABLE")
+        str,
+        typer.Argument(
+            help="Which table: comparison, ablation, fixed, figures, or field (every method, tuned alike).",
+            metavar="TABLE",
+        ),
     ],
     data: Annotated[str, typer.Option(help="Data source, as for 'sarb train'.", metavar="SRC")],
     out: Annotated[
@@ -33,9 +38,12 @@ def reproduce(
     ],
     option: Options = None,
     known: Annotated[
-        str | None, typer.Option(help="Known proportions, e.g. 0.1,0.5,0.9.", show_default="all nine")
+        str | None,
+        typer.Option(help="Known proportions, e.g. 0.1,0.5,0.9.", show_default="all nine; field: 0.1,0.5"),
     ] = None,
-    seeds: Annotated[str, typer.Option(help="Seeds, e.g. 0,1,2.")] = "0",
+    seeds: Annotated[
+        str | None, typer.Option(help="Seeds, e.g. 0,1,2.", show_default="0; field: 0,1,2")
+    ] = None,
     rows: Annotated[
         str | None, typer.Option(help="Rows to run, e.g. SSGRL,Ours; see 'sarb list rows'.")
     ] = None,
@@ -75,6 +83,11 @@ def reproduce(
     keep_models: Annotated[
         bool, typer.Option("--keep-models", help="Keep the weights of finished cells.")
     ] = False,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(help="field: partial or single-positive; repeatable.", show_default="both"),
+    ] = None,
+    trials: Annotated[int, typer.Option(help="field: trials of each method and setting.", min=1)] = 3,
     reports: Annotated[bool, typer.Option("--reports", help="Write a report.html for every cell.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
@@ -83,8 +96,6 @@ def reproduce(
     To resume, start the same command again: finished cells are kept, and an interrupted one continues.
     """
     from sarb.reproduce import QUICK, Plan
-    from sarb.reproduce import reproduce as start
-    from sarb.reproduce.published import ALL_NINE
 
     options: dict[str, Any] = dict(pairs(option))
     if quick:
@@ -102,24 +113,51 @@ def reproduce(
         keep_models=keep_models,
         reports=reports,
     )
-    shares = _numbers("--known", known, float) if known else QUICK["shares"] if quick else ALL_NINE
-    outcome = start(
-        table,
-        plan,
-        rows=[row.strip() for row in rows.split(",")] if rows else None,
-        shares=shares,
-        seeds=_numbers("--seeds", seeds, int),
-        jobs=jobs,
-        full=full,
-        run=run,
-        beside=published,
-        command=shlex.join(["sarb", *sys.argv[1:]]),
-        progress=not quiet,
-    )
+    common = {
+        "rows": [row.strip() for row in rows.split(",")] if rows else None,
+        "jobs": jobs,
+        "run": run,
+        "command": shlex.join(["sarb", *sys.argv[1:]]),
+        "progress": not quiet,
+    }
+    if known:
+        common["shares"] = _numbers("--known", known, float)
+    elif quick:
+        common["shares"] = QUICK["shares"]
+    if seeds:
+        common["seeds"] = _numbers("--seeds", seeds, int)
+    if table == "field":
+        _refuse_in_field({"--valid": valid, "--published": published, "--no-full": not full})
+        page, failed = _field(plan, trials, setting, common)
+    else:
+        page, failed = _table(table, plan, full, published, common)
     if not quiet:
-        typer.echo(f"tables and figures: {outcome.page}")
-    if outcome.failed:
+        typer.echo(f"tables and figures: {page}")
+    if failed:
         raise typer.Exit(3)
+
+
+def _refuse_in_field(given: dict[str, Any]) -> None:
+    """Raise for options that only the paper's tables have."""
+    if wrong := [flag for flag, value in given.items() if value]:
+        raise ConfigError([f"{flag}: not for 'sarb reproduce field'" for flag in wrong])
+
+
+def _field(
+    plan: Any, trials: int, setting: list[str] | None, common: dict[str, Any]
+) -> tuple[Path, list[Any]]:
+    from sarb.reproduce.field import SETTINGS, reproduce_field
+
+    return reproduce_field(plan, trials=trials, settings=setting or SETTINGS, **common)
+
+
+def _table(
+    table: str, plan: Any, full: bool, published: str | None, common: dict[str, Any]
+) -> tuple[Path, list[Any]]:
+    from sarb.reproduce import reproduce as start
+
+    outcome = start(table, plan, full=full, beside=published, **common)
+    return outcome.page, list(outcome.failed)
 
 
 def _numbers(flag: str, text: str, number: type) -> list[Any]:

@@ -1,0 +1,136 @@
+"""Write the tables, the figures and the ``README.md`` of the field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sarb.errors import SarbError
+from sarb.files import atomic_write, write_csv
+from sarb.labels import LabelMatrix
+from sarb.report.markdown import inline
+from sarb.reproduce.field import tables
+from sarb.reproduce.field.figures import map_figure, rank_figure
+from sarb.reproduce.field.protocol import SINGLE, SINGLE_VALID_KNOWN, TRIAL_KNOWN, TRIAL_VALID
+from sarb.reproduce.field.ranking import Block, Standing, standing
+from sarb.reproduce.field.run import Field
+from sarb.reproduce.field.work import folder_of
+from sarb.runs.folder import ERRORS, RunFolder
+from sarb.scores import Scores
+
+
+def write_page(field: Field, command: str) -> Path:
+    """Write everything that the finished trainings give; return the page."""
+    out = Path(field.plan.out)
+    rows = [row for row in field.rows if any(job.row == row for job in field.done.lines)]
+    name = field.data.name
+    parts = [f"# The field on {inline(name)}", *([f"```console\n$ {command}\n```"] if command else [])]
+    parts.append(_protocol(field))
+    for table in [*tables.metric_tables(field.done, rows, name), tables.cost_table(field.done, rows, name)]:
+        if table is not None:
+            table.write(out / "tables")
+            parts.append(table.to_markdown().rstrip())
+    if rows:
+        file = map_figure(field.done, rows, out / "figures")[0]
+        parts.append(f"![mAP of every row](figures/{file.name})")
+    parts += _standing(field, out)
+    parts.append("## Trials\n\n" + tables.trial_table(field.tried, field.chosen, field.cells))
+    if text := tables.published_table(rows, field.done):
+        parts.append(
+            f"## Published numbers\n\nOther data, other backbones: not comparable with ours line by line.\n\n{text}"
+        )
+    parts += _failures(field, out)
+    with atomic_write(out / "README.md") as opened:
+        opened.write("\n\n".join(parts) + "\n")
+    return out / "README.md"
+
+
+def _protocol(field: Field) -> str:
+    """How the numbers were made."""
+    done = sum(job in field.done.lines for job in field.cells)
+    tried = sum(job in field.tried.lines for job in field.trials)
+    numbers = sorted({job.trial + 1 for job in field.trials if job.trial is not None})
+    sentences = [
+        f"{done} of {len(field.cells)} cells are finished ([results.csv](results.csv)), and {tried} of "
+        f"{len(field.trials)} trials ([trials.csv](trials.csv)).",
+        f"Every row has {numbers[-1]} trials in each setting: its published options first, then others.",
+        f"A trial trains on {100 * (1 - TRIAL_VALID):g} % of the training photos and is judged by mAP on the known "
+        f"labels of the rest, under a mask that no cell uses, at {100 * TRIAL_KNOWN:g} % known in `partial`.",
+        "The best options are then trained on all training photos and tested once for each mask.",
+        "Test photos choose nothing.",
+    ]
+    if any(job.setting == SINGLE for job in field.cells):
+        sentences += [
+            f"With single positives, the validation photos of the trials keep {100 * SINGLE_VALID_KNOWN:g} % of all "
+            "their labels, because one present label alone ranks nothing.",
+            "EPR and ROLE get the number of present labels per photo from them.",
+        ]
+    return " ".join([*sentences, "± is the sample standard deviation over seeds."])
+
+
+def _standing(field: Field, out: Path) -> list[str]:
+    """Ranks and differences with their intervals, as table, CSV and figure."""
+    where = standings(field)
+    if where is None:
+        return []
+    rank_figure(where, out / "figures")
+    columns = ("setting", "known", "row", "behind", "low", "high", "mean_rank", "rank_low", "rank_high")
+    lines = [
+        (*column, row, *(f"{value:.3f}" for value in (*behind[place], *where.ranks[place])))
+        for column, behind in where.behind.items()
+        for place, row in enumerate(where.rows)
+    ]
+    write_csv(out / "standing.csv", columns, lines)
+    left = [row for row in field.rows if row not in where.rows]
+    text = (
+        "Intervals are 95 %, by a bootstrap over the test photos that all methods share: they say which differences "
+        "other photos could undo, not what another mask would change. The shaded band is Nemenyi's critical difference"
+        f" ({where.critical:.1f} ranks); it takes the {where.blocks} cells as independent, so it is a rough guide."
+    )
+    missing = [f"Not ranked, because a cell is missing: {', '.join(map(inline, left))}."] if left else []
+    return [
+        "## What is inside the noise",
+        text,
+        tables.standing_table(where),
+        *tables.noise_sentences(where),
+        *missing,
+        "![Mean ranks](figures/ranks.png)",
+    ]
+
+
+def standings(field: Field) -> Standing | None:
+    """Rank the rows by the scores that their run folders keep."""
+    blocks: dict[Block, dict[str, Scores]] = {}
+    labels: LabelMatrix | None = None
+    for job in field.cells:
+        options = field.done.lines.get(job, {}).get("options")
+        if options is None:
+            continue
+        run = RunFolder(folder_of(field.plan, job, options.split()))
+        if run.scores is None or run.test is None:
+            continue  # the folder was removed; the numbers of the table stay
+        labels = labels or run.test
+        if run.test.values.shape != labels.values.shape:
+            raise SarbError(
+                f"{run.path}: was tested on other photos than the cells before it; remove it to run it again"
+            )
+        blocks.setdefault(Block(job.setting, job.known, job.seed), {})[job.row] = run.scores
+    if labels is None:
+        return None
+    whole = max(map(len, blocks.values()))
+    return standing(
+        {
+            block: {row: scores.logits for row, scores in found.items()}
+            for block, found in blocks.items()
+            if len(found) * 2 > whole
+        },
+        labels,
+    )
+
+
+def _failures(field: Field, out: Path) -> list[str]:
+    rows = [(str(job), error) for job, error in field.failed]
+    if not rows:
+        (out / ERRORS).unlink(missing_ok=True)
+        return []
+    write_csv(out / ERRORS, ("training", "error"), rows)
+    return ["## Failed\n\n" + "\n".join(f"- {inline(job)}: {inline(error, 500)}" for job, error in rows)]
