@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-from sarb.errors import ConfigError
+from sarb.errors import ConfigError, DataError
+from sarb.progress import Progress
 from sarb.reproduce import QUICK, Plan, grid
 from sarb.reproduce.field import Field, reproduce_field
 from sarb.reproduce.field.cost import measured
@@ -77,6 +78,19 @@ def test_the_page_has_all_parts(whole):
     assert {line["row"] for line in table(whole / "standing.csv")} == set(ROWS)
 
 
+def test_the_ranking_needs_no_run_folder_once_it_was_made(whole, plan_of, tmp_path, monkeypatch):
+    coarse_pictures(monkeypatch)
+    out = tmp_path / "elsewhere"
+    out.mkdir()
+    for name in ("results.csv", "trials.csv", "resamples.csv"):
+        shutil.copy(whole / name, out)
+    run(plan_of(out), run=False)
+    assert table(out / "standing.csv") == table(whole / "standing.csv")
+    (out / "resamples.csv").write_text("setting,row,known,seed,options,mAP\npartial,AN,0.5,0,lr=1,high\n")
+    with pytest.raises(DataError, match=r"resamples\.csv: line 2"):
+        run(plan_of(out), run=False)
+
+
 def test_finished_trainings_are_kept_and_a_lost_line_comes_back(whole, plan_of, tmp_path, monkeypatch):
     out = tmp_path / "copy"
     shutil.copytree(whole, out)
@@ -88,8 +102,6 @@ def test_finished_trainings_are_kept_and_a_lost_line_comes_back(whole, plan_of, 
 
     monkeypatch.setattr(grid, "run_grid", never)
     field = Field(plan_of(out), ROWS, shares=(0.5,), seeds=(0, 1), number=2)
-    from sarb.progress import Progress
-
     field.run(1, Progress(False))
     assert len(table(out / "results.csv")) == len(lines) - 1
 
@@ -104,8 +116,6 @@ def test_a_failing_row_does_not_stop_the_others(plan_of, tmp_path, monkeypatch):
 
 
 def test_other_settings_are_not_mixed(whole, plan_of):
-    from sarb.errors import DataError
-
     with pytest.raises(DataError, match="other settings"):
         Field(plan_of(whole, given={"epochs": 3}), ROWS)
     with pytest.raises(ConfigError, match="trials"):

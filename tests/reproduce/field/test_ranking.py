@@ -5,7 +5,7 @@ import pytest
 
 from sarb.labels import LabelMatrix
 from sarb.metrics import evaluate
-from sarb.metrics.bootstrap import Interval
+from sarb.metrics.bootstrap import Interval, spread
 from sarb.reproduce.field.ranking import Block, critical_difference, inside_the_noise, standing
 
 
@@ -19,15 +19,25 @@ def scores(labels, noise, seed):
     return labels.values + noise * np.random.RandomState(seed).standard_normal(labels.shape)
 
 
+def place(found, labels, resamples):
+    return standing(
+        {
+            block: {row: spread(values, labels, resamples) for row, values in rows.items()}
+            for block, rows in found.items()
+        }
+    )
+
+
 def test_ranks_and_differences(labels):
     noises = {"best": 1.0, "same": 1.02, "worst": 4.0}
     found = {
         Block("partial", 0.1, seed): {
-            row: scores(labels, noise, 10 * seed + place) for place, (row, noise) in enumerate(noises.items())
+            row: scores(labels, noise, 10 * seed + number)
+            for number, (row, noise) in enumerate(noises.items())
         }
         for seed in (1, 2)
     }
-    where = standing(found, labels, 200)
+    where = place(found, labels, 200)
     assert where.blocks == 2 and set(where.rows) == set(noises) and where.rows[-1] == "worst"
     measured = {
         row: np.mean([evaluate(found[block][row], labels)["mAP"] for block in found]) for row in noises
@@ -43,7 +53,7 @@ def test_ranks_and_differences(labels):
 
 def test_equal_scores_share_a_rank(labels):
     same = scores(labels, 1.0, 0)
-    where = standing({Block("partial", 0.1, 0): {"a": same, "b": same}}, labels, 50)
+    where = place({Block("partial", 0.1, 0): {"a": same, "b": same}}, labels, 50)
     assert [interval.value for interval in where.ranks] == [1.5, 1.5]
     assert math.isnan(where.critical)
 
@@ -51,9 +61,9 @@ def test_equal_scores_share_a_rank(labels):
 def test_a_row_that_lacks_a_block_is_not_ranked(labels):
     full = {row: scores(labels, 1.0, seed) for seed, row in enumerate("abc")}
     blocks = {Block("partial", 0.1, 0): full, Block("partial", 0.5, 0): {"a": full["a"], "c": full["c"]}}
-    assert set(standing(blocks, labels, 20).rows) == {"a", "c"}
-    assert standing({Block("partial", 0.1, 0): {"a": full["a"]}}, labels, 20) is None
-    assert standing({}, labels, 20) is None
+    assert set(place(blocks, labels, 20).rows) == {"a", "c"}
+    assert place({Block("partial", 0.1, 0): {"a": full["a"]}}, labels, 20) is None
+    assert standing({}) is None
 
 
 def test_critical_difference():

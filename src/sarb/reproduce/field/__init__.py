@@ -5,6 +5,7 @@ run           which trainings are finished or missing, and how they run
 work          one training, in a process of the grid
 cost          time of the cores and memory of a training
 lines         ``trials.csv`` and ``results.csv``
+resamples     ``resamples.csv``: mAP of each cell on bootstrap resamples of the test photos
 ranking       mean ranks and differences, with intervals by bootstrap over the test photos
 published     numbers of the literature, with what differs in their protocol
 tables        the tables

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sarb.errors import SarbError
+import numpy as np
+from numpy.typing import NDArray
+
 from sarb.files import atomic_write, write_csv
-from sarb.labels import LabelMatrix
 from sarb.report.markdown import inline
 from sarb.reproduce.field import tables
 from sarb.reproduce.field.figures import map_figure, rank_figure
 from sarb.reproduce.field.protocol import SINGLE, SINGLE_VALID_KNOWN, TRIAL_KNOWN, TRIAL_VALID
 from sarb.reproduce.field.ranking import Block, Standing, standing
+from sarb.reproduce.field.resamples import Resamples
 from sarb.reproduce.field.run import Field
 from sarb.reproduce.field.work import folder_of
-from sarb.runs.folder import ERRORS, RunFolder
-from sarb.scores import Scores
+from sarb.runs.folder import ERRORS
 
 
 def write_page(field: Field, command: str) -> Path:
@@ -98,33 +99,20 @@ def _standing(field: Field, out: Path) -> list[str]:
 
 
 def standings(field: Field) -> Standing | None:
-    """Rank the rows by the scores that their run folders keep."""
-    blocks: dict[Block, dict[str, Scores]] = {}
-    labels: LabelMatrix | None = None
+    """Rank the rows by the resamples of their cells; a block that most rows lack is left out."""
+    kept = Resamples(Path(field.plan.out) / "resamples.csv")
+    blocks: dict[Block, dict[str, NDArray[np.float64]]] = {}
     for job in field.cells:
-        options = field.done.lines.get(job, {}).get("options")
-        if options is None:
-            continue
-        run = RunFolder(folder_of(field.plan, job, options.split()))
-        if run.scores is None or run.test is None:
-            continue  # the folder was removed; the numbers of the table stay
-        labels = labels or run.test
-        if run.test.values.shape != labels.values.shape:
-            raise SarbError(
-                f"{run.path}: was tested on other photos than the cells before it; remove it to run it again"
-            )
-        blocks.setdefault(Block(job.setting, job.known, job.seed), {})[job.row] = run.scores
-    if labels is None:
+        if job in field.done.lines:
+            options = field.done.lines[job]["options"].split()
+            found = kept.of(job, options, folder_of(field.plan, job, options))
+            if found is not None:
+                blocks.setdefault(Block(job.setting, job.known, job.seed), {})[job.row] = found
+    if not blocks:
         return None
-    whole = max(map(len, blocks.values()))
-    return standing(
-        {
-            block: {row: scores.logits for row, scores in found.items()}
-            for block, found in blocks.items()
-            if len(found) * 2 > whole
-        },
-        labels,
-    )
+    kept.write()
+    most = max(map(len, blocks.values()))
+    return standing({block: found for block, found in blocks.items() if 2 * len(found) > most})
 
 
 def _failures(field: Field, out: Path) -> list[str]:

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from sarb.labels import LabelMatrix
-from sarb.metrics.bootstrap import Interval, centred, spread
+from sarb.metrics.bootstrap import Interval, centred
 
-RESAMPLES = 500
 #: significance level of the critical difference
 LEVEL = 0.05
 
@@ -54,23 +52,18 @@ class Standing:
     blocks: int
 
 
-def standing(
-    scores: Mapping[Block, Mapping[str, ArrayLike]], labels: LabelMatrix, resamples: int = RESAMPLES
-) -> Standing | None:
+def standing(resampled: Mapping[Block, Mapping[str, NDArray[np.float64]]]) -> Standing | None:
     """Rank the rows that all blocks have; None with fewer than two.
 
     Args:
-        scores: block -> row -> scores (N, C) of the test photos.
-        labels: (N, C).
-        resamples: of the photos.
+        resampled: block -> row -> mAP (1 + B,) of all test photos and of B resamples of them, the same for all.
     """
-    blocks = list(scores)
-    rows = (
-        [row for row in scores[blocks[0]] if all(row in scores[block] for block in blocks)] if blocks else []
-    )
+    blocks = list(resampled)
+    first = resampled[blocks[0]] if blocks else {}
+    rows = [row for row in first if all(row in resampled[block] for block in blocks)]
     if len(rows) < 2:
         return None
-    found = np.array([[spread(scores[block][row], labels, resamples) for row in rows] for block in blocks])
+    found = np.array([[resampled[block][row] for row in rows] for block in blocks])
     ranks = _ranks(found).mean(0)  # (rows, 1 + resamples)
     order = np.argsort(ranks[:, 0], kind="stable")
     highest = float(len(rows))
