@@ -2,8 +2,8 @@
 
 names         the rows of each table, and the cells it needs
 cells         one cell: a row at one known share and seed
-grid          run cells in processes, a few at a time
-worker        the process that runs cells
+grid          run cells in processes, a few at a time, see sarb.jobs
+worker        what runs a cell
 results       ``results.csv``: one line per finished cell
 tables        a table as Markdown and LaTeX
 comparison    the comparison tables
@@ -17,7 +17,6 @@ page          write all tables and figures, and the README.md that shows them
 from __future__ import annotations
 
 import dataclasses
-import functools
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from typing import Any
 
 from sarb.data import Data, load, reader_name
 from sarb.errors import ConfigError, check_choice
+from sarb.jobs.engines import Engine, Work
 from sarb.progress import Progress
 from sarb.reproduce import grid, published
 from sarb.reproduce.cells import Cell, Plan, fingerprint, finished
@@ -65,6 +65,7 @@ def reproduce(
     beside: str | None = None,
     command: str = "",
     progress: bool = True,
+    engine: Engine | None = None,
 ) -> Outcome:
     """Run the unfinished cells of a table, then write tables and figures of all finished cells.
 
@@ -80,7 +81,10 @@ def reproduce(
         beside: the paper's data set to show beside ours; None recognises it from the data.
         command: the command shown on the page.
         progress: report progress on stderr.
+        engine: where the cells are computed; None for processes here.
     """
+    engine = engine or Engine()
+    engine.check()
     cells = cells_of(table, rows, shares, seeds, full)
     if jobs < 1 or plan.threads < 1:
         raise ConfigError(["jobs and threads must be at least 1"])
@@ -93,7 +97,7 @@ def reproduce(
     talk = Progress(progress)
     results = Results(Path(plan.out) / "results.csv", ORDER)
     results.check(mark, {row: plan.setup(row) for row in names})
-    failed = _run(plan, cells, results, mark, jobs, talk) if run else []
+    failed = _run(plan, cells, results, mark, jobs, talk, engine) if run else []
     page = write_page(
         results,
         plan,
@@ -114,7 +118,7 @@ def _load(plan: Plan) -> tuple[Plan, Data]:
 
 
 def _run(
-    plan: Plan, cells: Sequence[Cell], results: Results, mark: str, jobs: int, talk: Any
+    plan: Plan, cells: Sequence[Cell], results: Results, mark: str, jobs: int, talk: Any, engine: Engine
 ) -> list[tuple[Cell, str]]:
     """Run the missing cells; return those that failed."""
     for cell in cells:
@@ -138,8 +142,11 @@ def _run(
         (str(cell), {"cell": dataclasses.asdict(cell), "plan": plan.as_dict(), "data": mark})
         for cell in missing
     ]
-    start = functools.partial(grid.Worker, plan.threads, Path(plan.out) / "runs" / "messages.txt")
-    grid.run_grid(tasks, start, done, jobs=jobs, talk=talk)
+    out = Path(plan.out)
+    if tasks:
+        work = Work(grid.CELLS, plan.threads, min(jobs, len(tasks)), out, out / "runs" / "messages.txt")
+        with engine.open(work) as start:
+            grid.run_grid(tasks, start, done, jobs=jobs, talk=talk)
     for cell, error in failed:
         print(f"sarb: failed: {cell}: {error}", file=sys.stderr)
     return sorted(failed, key=lambda pair: cells.index(pair[0]))
