@@ -111,7 +111,7 @@ def test_a_task_whose_runner_dies_is_tried_again_but_not_for_ever(deaths, capsys
         talk=Progress(),
     )
     assert begun.count(2) == TRIES and len(begun) == len(TASKS) + TRIES - 1
-    given_up = {"error": f"it died; given up after {TRIES} tries"}
+    given_up = {"error": f"it died; given up after {TRIES} tries", "lost": True}
     assert answers == {number: {"line": number} for number in range(6)} | (
         {2: given_up} if deaths == TRIES else {}
     )

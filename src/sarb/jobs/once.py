@@ -30,7 +30,7 @@ def main() -> None:
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(given["threads"])))
     problem = Place(**given["place"]).enter()
     if problem:
-        write_json(given["answer"], {"error": problem})
+        write_json(given["answer"], {"error": problem, "lost": True})
         return
     write_json(given["answer"], function_of(given["call"], given["threads"])(given["task"]))
 

@@ -22,7 +22,10 @@ class Runner(Protocol):
     """Runs one task after another."""
 
     def run(self, task: dict[str, Any]) -> Answer:
-        """Return ``{"line": …}`` or ``{"error": …}``, the latter with ``"died": True`` if it is worth another try."""
+        """Return ``{"line": …}`` or ``{"error": …}``, the latter with ``"died": True`` if it is worth another try.
+
+        An error is ``"lost": True`` if the task itself has not failed.
+        """
 
     def stop(self) -> None:
         """Stop it, even in the middle of a task."""
@@ -81,7 +84,7 @@ class Pool:
             if left:
                 self._lost(number, f"{answer['error']}; tried again, {left} of {TRIES} tries left")
             else:
-                answer["error"] += f"; given up after {TRIES} tries"
+                answer |= {"error": f"{answer['error']}; given up after {TRIES} tries", "lost": True}
         return answer
 
     def __enter__(self) -> Pool:

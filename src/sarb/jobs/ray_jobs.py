@@ -38,7 +38,9 @@ class Remote:
 
     def run(self, text: str) -> str:
         """JSON task -> JSON answer."""
-        return json.dumps({"error": self.problem} if self.problem else self.worker.run(json.loads(text)))
+        return json.dumps(
+            {"error": self.problem, "lost": True} if self.problem else self.worker.run(json.loads(text))
+        )
 
 
 class RayRunner:
