@@ -65,6 +65,8 @@ def marked(folder: Path) -> Iterator[Place]:
     """Describe this place, with a mark in ``folder``/.jobs that goes when the jobs are done."""
     text = secrets.token_hex(16)
     jobs = folder.absolute() / JOBS
+    for left_over in jobs.glob("here-*.txt"):  # of a command that was killed
+        left_over.unlink()
     mark = jobs / f"here-{text[:8]}.txt"
     with atomic_write(mark) as file:
         file.write(text)

@@ -1,7 +1,7 @@
-"""When a trial is ended early: after an epoch in which its best value so far is below the median of earlier trials.
+"""When a trial is ended early: after an epoch in which its best value so far is below the median of earlier ones.
 
 It is the rule of Optuna's ``MedianPruner``. The medians are computed when the trial begins, from the trials that it may
-know (see :mod:`sarb.tuning.study`), and travel with it: so a trial ends at the same epoch wherever and whenever it runs.
+know (see :mod:`sarb.tuning.study`) and travel with it, so that a trial ends at the same epoch wherever it runs.
 """
 
 from __future__ import annotations

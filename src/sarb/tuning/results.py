@@ -161,9 +161,10 @@ def page_text(
     best = best_of(trials)
     if best is not None and again is not None:
         parts.append(
-            f"Best: trial {best.number}, {metric} {best.value:.2f} on the known labels of the validation images. It was "
-            f"chosen by this number, so expect a little less on new images. [{BEST_RECIPE}]({BEST_RECIPE}) repeats it "
-            f"and tests it on the test images, which no trial has seen:\n\n```console\n$ {again}\n```"
+            f"Best: trial {best.number}, {metric} {best.value:.2f} on the known labels of the validation images. "
+            "It was chosen by this number, so expect a little less on new images. "
+            f"[{BEST_RECIPE}]({BEST_RECIPE}) repeats it and tests it on the test images, which no trial has seen:"
+            f"\n\n```console\n$ {again}\n```"
         )
         parts.append(f"![{metric} of each trial, and the best so far]({HISTORY})")
     parts.append(_table(ended, metric))
