@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from pathlib import Path
 
 from sarb.jobs.place import JOBS, marked
 
@@ -13,14 +14,17 @@ def test_a_job_finds_the_same_folder_and_variables(tmp_path, monkeypatch):
         monkeypatch.delenv("SARB_EXAMPLE")
         monkeypatch.chdir("/")
         assert place.enter() == ""
-        assert (os.getcwd(), os.environ["SARB_EXAMPLE"]) == (str(tmp_path), "7")
+        assert (str(Path.cwd()), os.environ["SARB_EXAMPLE"]) == (str(tmp_path), "7")
     assert not (tmp_path / "out" / JOBS).exists()
 
 
 def test_what_is_not_there_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with marked(tmp_path) as place:
-        assert "cannot see the current folder /nowhere of" in dataclasses.replace(place, current="/nowhere").enter()
+        assert (
+            "cannot see the current folder /nowhere of"
+            in dataclasses.replace(place, current="/nowhere").enter()
+        )
         other = dataclasses.replace(place, text="of another computer").enter()
         assert f"cannot see the folder {tmp_path} of {place.host}" in other
         assert "a file system that all of them share" in other

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sarb.errors import SarbError
 from sarb.files import write_csv
 from sarb.report.markdown import inline
+from sarb.report.style import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -195,8 +196,6 @@ def text(value: Any) -> str:
 
 def draw_history(trials: Sequence[Trial], metric: str, title: str, colours: Colours) -> Figure:
     """The value of each finished trial, and the best so far; trials that were pruned or failed as marks below."""
-    from sarb.report.style import new_figure
-
     figure = new_figure(3.4, 7.6)
     axes = figure.subplots()
     finished = [trial for trial in trials if trial.value is not None]
