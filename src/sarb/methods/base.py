@@ -54,7 +54,7 @@ class Method(nn.Module):
     rounds: int = 1
     unset: ClassVar[frozenset[str]] = frozenset()
     completes: ClassVar[tuple[str, ...]] = ()
-    rates: ClassVar[Mapping[str, Rate]] = {}
+    rates: Mapping[str, Rate] = {}
     search: ClassVar[Mapping[str, str]] = {}
 
     def __init__(

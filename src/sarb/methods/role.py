@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from sarb.batches.loader import Batch
+from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix, Targets
 from sarb.losses.positive_count import count_loss
 from sarb.methods.base import Rate
 from sarb.methods.epr import EPR
+from sarb.networks.base import Network
 
 #: φ starts at the logits of these probabilities: present, absent, and at most this far from ½ if unknown
 PRESENT = 0.995
@@ -30,15 +31,31 @@ class ROLE(EPR):
     P is the loss of known labels, H(a, b) the cross entropy of all entries with target a, both divided by B·C.
     R is that of EPR, on the batch of this process. sg stops the gradient.
 
-    Options are those of :class:`EPR`.
+    Args:
+        network: any network.
+        positives: k, see :class:`EPR`.
+        negatives: also learn from known absent labels, see :class:`EPR`.
+        rate: factor of the learning rate of φ.
 
     Attributes:
-        estimates: φ (N, C), one row per training image, with ten times the learning rate.
+        estimates: φ (N, C), one row per training image.
     """
 
     completes: ClassVar[tuple[str, ...]] = ("estimated",)
-    rates: ClassVar[Mapping[str, Rate]] = {"estimates": Rate(10.0)}
     estimates: nn.Parameter
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        positives: float | None = None,
+        negatives: bool = True,
+        rate: float = 10.0,
+    ) -> None:
+        super().__init__(network, positives=positives, negatives=negatives)
+        if rate < 0:
+            raise ConfigError([f"method.rate must be at least 0, got {rate:g}"])
+        self.rates = {"estimates": Rate(rate)}
 
     def prepare(self, labels: LabelMatrix) -> None:
         """Start φ at the known labels, and near ½ for unknown ones."""

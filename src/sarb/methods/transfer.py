@@ -32,7 +32,7 @@ class Transfer(SemanticMethod):
     """
 
     completes: ClassVar[tuple[str, ...]] = ("intra", "cross")
-    rates: ClassVar[Mapping[str, Rate]] = {"pairs.": Rate(1.0, decay=True)}
+    rates: Mapping[str, Rate] = {"pairs.": Rate(1.0, decay=True)}
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ names         the rows of each table, and the cells it needs
 cells         one cell: a row at one known share and seed
 grid          run cells in processes, a few at a time, see sarb.jobs
 worker        what runs a cell
+loading       the data, read once for all cells
 results       ``results.csv``: one line per finished cell
 tables        a table as Markdown and LaTeX
 comparison    the comparison tables
@@ -12,6 +13,7 @@ gains         gain over the baselines, and the share of the room it closes
 figures       metrics against the known share, and the training loss
 published     the paper's own numbers
 page          write all tables and figures, and the README.md that shows them
+field/        every method for partial labels under one protocol
 """
 
 from __future__ import annotations
@@ -23,16 +25,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sarb.data import Data, load, reader_name
 from sarb.errors import ConfigError, check_choice
 from sarb.jobs.engines import Engine, Work
 from sarb.progress import Progress
 from sarb.reproduce import grid, published
 from sarb.reproduce.cells import Cell, Plan, fingerprint, finished
+from sarb.reproduce.loading import with_data
 from sarb.reproduce.names import ORDER, cells_of
 from sarb.reproduce.page import write_page
 from sarb.reproduce.results import Results
-from sarb.settings import read_recipe, section
 
 __all__ = ["QUICK", "Cell", "Outcome", "Plan", "reproduce"]
 
@@ -92,7 +93,7 @@ def reproduce(
         check_choice("published data set", beside, published.TITLES)
     names = list(dict.fromkeys(cell.row for cell in cells))
     plan.check(names)
-    plan, data = _load(plan)
+    plan, data = with_data(plan)
     mark = fingerprint(data)
     talk = Progress(progress)
     results = Results(Path(plan.out) / "results.csv", ORDER)
@@ -108,13 +109,6 @@ def reproduce(
         failed=failed,
     )
     return Outcome(page, failed)
-
-
-def _load(plan: Plan) -> tuple[Plan, Data]:
-    """Read the data once before the cells do, so that generated data is there for all of them."""
-    described = section(read_recipe(plan.recipe), "data", reader_name(plan.source))
-    options = {**{key: value for key, value in described.items() if key != "source"}, **plan.data_options}
-    return dataclasses.replace(plan, data_options=options), load(plan.source, **options)
 
 
 def _run(
