@@ -18,8 +18,9 @@ from sarb.jobs.pool import Pool
 from sarb.labels import LabelMatrix
 from sarb.reproduce import QUICK
 from sarb.settings import resolve
-from sarb.tuning.trial import answer
-from tests.documentation.tools import coarse_pictures, parse
+from sarb.tuning.space import default_space, read_space
+from sarb.tuning.trial import Base, answer
+from tests.documentation.tools import ROOT, blocks, coarse_pictures, commands, hurry, parse
 from tests.documentation.tools import run as run_command
 from tests.waiting import wait_until
 
@@ -318,3 +319,23 @@ def test_another_search_in_the_same_folder_is_refused(whole, options):
         SarbError, match=r"other settings; choose another --out:\n  known: was 0\.7, now 0\.5"
     ):
         sarb.tune(out=whole.folder, **{**options, "known": 0.5})
+
+
+PAGE = ROOT / "docs/tune.md"
+
+
+def test_commands_of_the_page():
+    found = [words for block in blocks(PAGE) if block.language == "console" for words, _ in commands(block)]
+    assert len(found) == 3
+    for words in found:
+        given = parse(words)
+        base = Base(given["data"], given={name: given[name] for name in ("method", "network") if given[name]})
+        assert read_space(given["search"] or default_space(base.job({}).settings), *base.options())
+
+
+def test_python_of_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (shown,) = [block for block in blocks(PAGE) if block.language == "python"]
+    hurry(monkeypatch)
+    exec(compile(shown.text, "tune.md", "exec"), {})
+    assert Path("runs/search/best.toml").is_file()
