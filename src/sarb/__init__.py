@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sarb.training.run import fit
     from sarb.workflows.audit import audit
     from sarb.workflows.comparison import compare
+    from sarb.workflows.tuning import tune
 
 # Nothing below is imported before it is used, so that `import sarb` and `sarb --help` load no torch.
 _HOME = {
@@ -57,6 +58,7 @@ _HOME = {
     "sarb.health.findings": ("Audit", "Finding"),
     "sarb.workflows.audit": ("audit",),
     "sarb.workflows.comparison": ("compare",),
+    "sarb.workflows.tuning": ("tune",),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -100,6 +102,7 @@ __all__ = [
     "load_model",
     "predict",
     "suggest",
+    "tune",
 ]
 
 

@@ -147,8 +147,8 @@ def _cutting(real: Callable[..., Any], plan: Plan) -> Callable[..., Any]:
 def _be_quick() -> None:
     for name in ("sarb.workflows.training", "sarb.workflows.calibration"):
         importlib.import_module(name).write_report = lambda *given, **named: None  # type: ignore[attr-defined]
-    reproduce: Any = importlib.import_module("sarb.reproduce")
-    reproduce.grid.Worker = _InProcess
+    jobs: Any = importlib.import_module("sarb.jobs.local")
+    jobs.Worker = _InProcess
     style: Any = importlib.import_module("sarb.report.style")
     style.DOTS_PER_INCH = 20
 

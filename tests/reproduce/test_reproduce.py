@@ -12,6 +12,7 @@ from functools import partial
 import psutil
 import pytest
 
+import sarb.jobs.local
 import sarb.reproduce
 from sarb.errors import ConfigError, DataError
 from sarb.reproduce import QUICK, Plan, reproduce
@@ -87,7 +88,7 @@ def test_finished_cells_keep_their_logs_but_not_their_weights(whole):
 
 def test_finished_cells_are_not_repeated(whole, plan_of, monkeypatch):
     before = (whole / "results.csv").read_bytes()
-    monkeypatch.setattr(sarb.reproduce.grid, "Worker", lambda *_: pytest.fail("there is nothing to run"))
+    monkeypatch.setattr(sarb.jobs.local, "Worker", lambda *_: pytest.fail("there is nothing to run"))
     reproduce("comparison", plan_of(whole), rows=ROWS, shares=(0.5, 0.9), full=False, progress=False)
     assert (whole / "results.csv").read_bytes() == before
     (whole / "results.csv").unlink()  # as if killed after the cells, before they were written down

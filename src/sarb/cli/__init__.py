@@ -7,6 +7,7 @@ labels        calibrate, complete, suggest
 data          ``sarb data``: check, stats, convert
 label_studio  ``sarb data push|pull label-studio``
 listing       list
+tuning        tune: search settings
 reproduce     the paper's tables
 serve         the pages
 bench         speed and memory

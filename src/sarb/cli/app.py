@@ -43,6 +43,7 @@ from sarb.cli.reproduce import reproduce
 from sarb.cli.serve import EPILOG as SERVE
 from sarb.cli.serve import serve
 from sarb.cli.training import TRAIN, train
+from sarb.cli.tuning import TUNE, tune
 from sarb.errors import DataNote, SarbError, command_line, printable
 
 app = typer.Typer(
@@ -66,6 +67,7 @@ app.command(epilog=examples("sarb bench --only decouple graph", "sarb bench --qu
 app.command(epilog=EXPLAIN)(explain)
 app.command(epilog=EXPORT)(export)
 app.command(epilog=TRAIN)(train)
+app.command(epilog=TUNE)(tune)
 app.command(epilog=EVALUATE)(evaluate)
 app.command(epilog=COMPARE)(compare)
 app.command(epilog=PREDICT)(predict)
@@ -95,6 +97,7 @@ def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> 
 KEPT = {
     "train": "the last checkpoint and cached features are saved; the same command with --resume continues",
     "reproduce": "finished runs, the last checkpoints and cached features are saved; the same command continues",
+    "tune": "finished trials, the last checkpoints and cached features are saved; the same command continues",
     "calibrate": "finished parts and the last checkpoint are saved; the same command continues",
     "serve": "every answer is saved; the same command continues",
 }

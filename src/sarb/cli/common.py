@@ -34,6 +34,24 @@ ExcelSafe = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
+EngineName = Annotated[
+    str, typer.Option(help="Where runs are computed: local, ray or slurm.", metavar="NAME")
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="With --engine ray: a running cluster, e.g. auto or ray://HOST:10001.",
+        show_default="a new one on this computer",
+    ),
+]
+SlurmOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slurm",
+        help="With --engine slurm: partition, time (minutes), memory (GB), gpus, account …; repeatable.",
+        metavar="KEY=VALUE",
+    ),
+]
 
 
 #: exit code of a command that is done, but had to leave out some inputs

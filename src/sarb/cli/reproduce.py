@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from sarb.cli.common import Options, examples, folder_to_write, pairs
+from sarb.cli.common import Address, EngineName, Options, SlurmOptions, examples, folder_to_write, pairs
 from sarb.errors import ConfigError
+from sarb.jobs.engines import Engine
 
 EPILOG = examples(
     "sarb reproduce comparison --data demo --quick --out grids/quick",
@@ -18,6 +19,7 @@ EPILOG = examples(
     "sarb reproduce comparison --data labels.csv -o encoding=binary "
     "--known 0.1 --seeds 0,1,2 --out grids/mine",
     "sarb reproduce ablation --data demo --known 0.1 --jobs 2 --out grids/demo",
+    "sarb reproduce comparison --data coco:/data/coco --engine slurm --slurm partition=gpu --jobs 8 --out grids/coco",
     'sarb reproduce comparison --data demo --set "Ours*:method.start=0.3" '
     "--published coco2014 --out grids/demo",
     "sarb reproduce field --data demo --quick --rows AN,SPLC,Ours --trials 1 --out grids/field",
@@ -66,6 +68,9 @@ def reproduce(
     threads: Annotated[
         int, typer.Option(help="Threads per cell; changing this changes rounding.", min=1)
     ] = 1,
+    engine: EngineName = "local",
+    address: Address = None,
+    slurm: SlurmOptions = None,
     full: Annotated[
         bool,
         typer.Option(
@@ -119,6 +124,7 @@ def reproduce(
         "run": run,
         "command": shlex.join(["sarb", *sys.argv[1:]]),
         "progress": not quiet,
+        "engine": Engine(engine, address, tuple(slurm or ())),
     }
     if known:
         common["shares"] = _numbers("--known", known, float)

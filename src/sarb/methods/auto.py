@@ -40,6 +40,7 @@ class Auto(Method):
     needs: ClassVar[frozenset[str]] = frozenset({"maps", "fit"})
     fitted: ClassVar[bool] = True
     on_top: ClassVar[bool] = False
+    search: ClassVar[Mapping[str, str]] = {"neighbours": "5..200:log"}
 
     def __init__(
         self,

@@ -37,6 +37,7 @@ class Method(nn.Module):
         rounds: how often the whole schedule runs, each time from the initial weights (curriculum labeling).
         unset: names of buffers in which NaN means "not yet"; NaN anywhere else stops the training.
         completes: what :meth:`count` counts; each becomes a column ``completed_NAME`` of ``log.csv``.
+        search: own options that ``sarb tune`` searches if it is not told what to search -> their values, as text.
         rates: prefix of own parameters -> how they learn; the others take ``lr.blend`` and no weight decay.
 
     Args:
@@ -54,6 +55,7 @@ class Method(nn.Module):
     unset: ClassVar[frozenset[str]] = frozenset()
     completes: ClassVar[tuple[str, ...]] = ()
     rates: Mapping[str, Rate] = {}
+    search: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self, network: Network, *, form: str = "batch", positive_weight: float | str | None = None

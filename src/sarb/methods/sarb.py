@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
 import torch
@@ -46,6 +46,7 @@ class SARB(Method):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"maps", "represent", "classify"})
+    search: ClassVar[Mapping[str, str]] = {"start": "0.1..0.8"}
 
     def __init__(
         self,

@@ -2,8 +2,7 @@
 
 names         the rows of each table, and the cells it needs
 cells         one cell: a row at one known share and seed
-grid          run cells in processes, a few at a time
-worker        the process that runs cells
+worker        what runs a cell, in a process of sarb.jobs
 loading       the data, read once for all cells
 results       ``results.csv``: one line per finished cell
 tables        a table as Markdown and LaTeX
@@ -19,7 +18,6 @@ field/        every method for partial labels under one protocol
 from __future__ import annotations
 
 import dataclasses
-import functools
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,8 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from sarb.errors import ConfigError, check_choice
+from sarb.jobs.engines import Engine, Work
+from sarb.jobs.local import CELLS
+from sarb.jobs.pool import Answer, run_grid
 from sarb.progress import Progress
-from sarb.reproduce import grid, published
+from sarb.reproduce import published
 from sarb.reproduce.cells import Cell, Plan, fingerprint, finished
 from sarb.reproduce.loading import with_data
 from sarb.reproduce.names import ORDER, cells_of
@@ -66,6 +67,7 @@ def reproduce(
     beside: str | None = None,
     command: str = "",
     progress: bool = True,
+    engine: Engine | None = None,
 ) -> Outcome:
     """Run the unfinished cells of a table, then write tables and figures of all finished cells.
 
@@ -81,7 +83,10 @@ def reproduce(
         beside: the paper's data set to show beside ours; None recognises it from the data.
         command: the command shown on the page.
         progress: report progress on stderr.
+        engine: where the cells are computed; None for processes here.
     """
+    engine = engine or Engine()
+    engine.check()
     cells = cells_of(table, rows, shares, seeds, full)
     if jobs < 1 or plan.threads < 1:
         raise ConfigError(["jobs and threads must be at least 1"])
@@ -94,7 +99,7 @@ def reproduce(
     talk = Progress(progress)
     results = Results(Path(plan.out) / "results.csv", ORDER)
     results.check(mark, {row: plan.setup(row) for row in names})
-    failed = _run(plan, cells, results, mark, jobs, talk) if run else []
+    failed = _run(plan, cells, results, mark, jobs, talk, engine) if run else []
     page = write_page(
         results,
         plan,
@@ -108,7 +113,7 @@ def reproduce(
 
 
 def _run(
-    plan: Plan, cells: Sequence[Cell], results: Results, mark: str, jobs: int, talk: Any
+    plan: Plan, cells: Sequence[Cell], results: Results, mark: str, jobs: int, talk: Any, engine: Engine
 ) -> list[tuple[Cell, str]]:
     """Run the missing cells; return those that failed."""
     for cell in cells:
@@ -121,7 +126,7 @@ def _run(
     )
     failed: list[tuple[Cell, str]] = []
 
-    def done(number: int, answer: grid.Answer) -> str:
+    def done(number: int, answer: Answer) -> str:
         if "line" not in answer:
             failed.append((missing[number], answer["error"]))
             return f"failed: {answer['error']}"
@@ -132,8 +137,11 @@ def _run(
         (str(cell), {"cell": dataclasses.asdict(cell), "plan": plan.as_dict(), "data": mark})
         for cell in missing
     ]
-    start = functools.partial(grid.Worker, plan.threads, Path(plan.out) / "runs" / "messages.txt")
-    grid.run_grid(tasks, start, done, jobs=jobs, talk=talk)
+    out = Path(plan.out)
+    if tasks:
+        work = Work(CELLS, plan.threads, min(jobs, len(tasks)), out, out / "runs" / "messages.txt")
+        with engine.open(work) as start:
+            run_grid(tasks, start, done, jobs=jobs, talk=talk)
     for cell, error in failed:
         print(f"sarb: failed: {cell}: {error}", file=sys.stderr)
     return sorted(failed, key=lambda pair: cells.index(pair[0]))

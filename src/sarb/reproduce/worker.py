@@ -1,22 +1,10 @@
-"""The process that runs cells: reads one JSON task per line, writes one JSON answer per line.
-
-Started by :mod:`sarb.reproduce.grid` as ``python -m sarb.reproduce.worker``. It exits when its input ends, so
-no cell keeps running after the grid was killed.
-"""
+"""What runs a cell, in a process of :mod:`sarb.jobs`."""
 
 from __future__ import annotations
 
 import functools
-import json
-import os
-import queue
-import signal
-import sys
-import threading
 import traceback
 from typing import Any
-
-import torch
 
 from sarb.errors import SarbError
 from sarb.reproduce.cells import Cell, Plan, run_cell
@@ -44,27 +32,3 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
         return {
             "error": str(error) if own else f"{type(error).__name__}: {error} (see {folder / 'error.txt'})"
         }
-
-
-def main() -> None:
-    """Answer tasks until the input ends."""
-    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # output of libraries must not be mistaken for an answer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the grid, which then ends our input
-    tasks: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(tasks,), daemon=True).start()
-    while True:
-        task = tasks.get()
-        torch.set_num_threads(task["plan"]["threads"])
-        channel.write(json.dumps(answer(task)) + "\n")
-        channel.flush()
-
-
-def _listen(tasks: queue.SimpleQueue[dict[str, Any]]) -> None:
-    for line in sys.stdin:
-        tasks.put(json.loads(line))
-    os._exit(0)  # files are written atomically, so a cell may stop at any point
-
-
-if __name__ == "__main__":
-    main()

@@ -437,6 +437,10 @@ class RunFolder:
     def finish_cell(self, line: Mapping[str, Any], keep_models: bool) -> None:
         """Store the line and remove what a finished cell no longer needs."""
         write_json(self.path / CELL, line)
+        self.remove_weights(keep_models)
+
+    def remove_weights(self, keep_models: bool) -> None:
+        """Remove what a finished run no longer needs: its checkpoint and, unless they are kept, its models."""
         for name in (CHECKPOINT, *([] if keep_models else [LAST, BEST])):
             shutil.rmtree(self.path / name, ignore_errors=True)
 

@@ -1,6 +1,7 @@
 """What the sub-commands do, from source to folder.
 
 training             ``sarb train``: load, hide, fit, calibrate on validation images, test, report
+tuning               ``sarb tune``
 on_top               ``sarb train --on-top``: which settings that means
 evaluation           ``sarb evaluate``
 comparison           ``sarb compare``

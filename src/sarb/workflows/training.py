@@ -144,7 +144,7 @@ def train_session(
     problems += track_problems(track)
     if single_positive and known < 1:
         problems.append("--known and --single-positive are two ways to hide labels: give one of them")
-    job = _job(
+    job = job_of(
         source,
         recipe,
         options,
@@ -224,7 +224,7 @@ def _calibration(run: Run) -> str:
     return f"calibrate: not yet, there are no validation images; 'sarb calibrate {run_name}' does it"
 
 
-def _job(
+def job_of(
     source: str | None,
     recipe: str | None,
     options: dict[str, Any],
@@ -288,19 +288,27 @@ def calibrate_on_validation(run: Run) -> bool:
 
     A stronger calibration of the same weights stays.
     """
-    if run.folder is None or not len(run.split.valid):
+    seen = validation_scores(run)
+    if run.folder is None or seen is None:
         return False
+    _, labels, skipped = seen
+    if not (labels.positives.sum() and labels.negatives.sum()):
+        return False
+    found = calibrate(*seen[:2], source="known labels of the validation images", kind="validation")
+    run.folder.write_calibration(found)
+    _list_unreadable(run.folder, run.split.valid, skipped)
+    return True
+
+
+def validation_scores(run: Run) -> tuple[Scores, LabelMatrix, Scores] | None:
+    """Scores of the readable validation images by the last model, their labels, and the scores as predicted."""
+    if not len(run.split.valid):
+        return None
     held = match_categories(run.model, run.split.valid)
-    if not (held.labels.positives.sum() and held.labels.negatives.sum()):
-        return False
     # cached features belong to a whole data set, of which the images split off are a part
     whole = run.split.whole if len(run.split.held) and run.sources.cached else held
     scores = predict(run.model, whole, cache=run.sources.cached, unreadable="skip")
-    source = "known labels of the validation images"
-    found = calibrate(*both(scores, held.labels), source=source, kind="validation")
-    run.folder.write_calibration(found)
-    _list_unreadable(run.folder, held, scores)
-    return True
+    return *both(scores, held.labels), scores
 
 
 def _list_unreadable(folder: RunFolder, held: Dataset, scores: Scores) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from sarb.errors import ConfigError, DataError
 from sarb.progress import Progress
-from sarb.reproduce import QUICK, Plan, grid
+from sarb.reproduce import QUICK, Plan
 from sarb.reproduce.field import Field, reproduce_field
+from sarb.reproduce.field import run as run_module
 from sarb.reproduce.field.cost import measured
 from tests.documentation.tools import coarse_pictures
 
@@ -100,7 +101,7 @@ def test_finished_trainings_are_kept_and_a_lost_line_comes_back(whole, plan_of, 
     def never(*given, **options):
         raise AssertionError("a finished training ran again")
 
-    monkeypatch.setattr(grid, "run_grid", never)
+    monkeypatch.setattr(run_module, "run_grid", never)
     field = Field(plan_of(out), ROWS, shares=(0.5,), seeds=(0, 1), number=2)
     field.run(1, Progress(False))
     assert len(table(out / "results.csv")) == len(lines) - 1

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sarb.jobs.engines import Engine
 from sarb.progress import Progress
 from sarb.reproduce.cells import Plan
 from sarb.reproduce.field.page import write_page
@@ -40,11 +41,12 @@ def reproduce_field(
     run: bool = True,
     command: str = "",
     progress: bool = True,
+    engine: Engine | None = None,
 ) -> tuple[Path, list[tuple[Job, str]]]:
     """Run what is missing, write tables, figures and page; return the page, and what failed."""
     field = Field(plan, rows or FIELD_ROWS, settings, shares, seeds, trials)
     if run:
-        field.run(jobs, Progress(progress))
+        field.run(jobs, Progress(progress), engine)
     for job, error in field.failed:
         print(f"sarb: failed: {job}: {error}", file=sys.stderr)
     return write_page(field, command), field.failed

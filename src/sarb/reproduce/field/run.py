@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 
 from sarb.errors import ConfigError
+from sarb.jobs.engines import Engine, Work
+from sarb.jobs.local import CELLS as CELL_WORK
+from sarb.jobs.pool import Answer, run_grid
 from sarb.progress import Progress
-from sarb.reproduce import grid
 from sarb.reproduce.cells import Plan, fingerprint
 from sarb.reproduce.field.lines import CELLS, TRIALS, Lines
 from sarb.reproduce.field.protocol import (
@@ -84,17 +85,26 @@ class Field:
         best = max(mine, key=lambda trial: float(self.tried.lines[trial]["valid_mAP"]))
         return self.options(best)
 
-    def run(self, jobs: int, talk: Progress) -> None:
+    def run(self, jobs: int, talk: Progress, engine: Engine | None = None) -> None:
         """Run what is missing, setting after setting: trials, then the cells with what they chose."""
+        engine = engine or Engine()
+        engine.check()
         for setting in SETTINGS:
             trials = [job for job in self.trials if job.setting == setting]
-            self._run([(job, self.options(job)) for job in trials], self.tried, jobs, talk)
+            self._run([(job, self.options(job)) for job in trials], self.tried, jobs, talk, engine)
             found = [(job, self.chosen(job)) for job in self.cells if job.setting == setting]
             ready = [(job, options) for job, options in found if options is not None]
             self.failed += [(job, "a trial of this row failed") for job, options in found if options is None]
-            self._run(ready, self.done, jobs, talk)
+            self._run(ready, self.done, jobs, talk, engine)
 
-    def _run(self, work: list[tuple[Job, tuple[str, ...]]], lines: Lines, jobs: int, talk: Progress) -> None:
+    def _run(
+        self,
+        work: list[tuple[Job, tuple[str, ...]]],
+        lines: Lines,
+        jobs: int,
+        talk: Progress,
+        engine: Engine,
+    ) -> None:
         for job, options in work:
             if not lines.has(job, options) and (line := self._finished(job, options)) is not None:
                 lines.add(line)  # it finished just as the grid was killed
@@ -104,7 +114,7 @@ class Field:
         what = "trials" if lines is self.tried else "cells"
         talk.say(f"{len(work)} {what}: {len(work) - len(missing)} already finished, {len(missing)} to run")
 
-        def done(number: int, answer: grid.Answer) -> str:
+        def done(number: int, answer: Answer) -> str:
             if "line" not in answer:
                 self.failed.append((missing[number][0], answer["error"]))
                 return f"failed: {answer['error']}"
@@ -113,9 +123,11 @@ class Field:
             return f"mAP {line.get('mAP', line.get('valid_mAP')):.1f}, {line['cpu_seconds']:.0f} s"
 
         tasks = [(str(job), self._task(job, options)) for job, options in missing]
-        log = Path(self.plan.out) / "runs" / "messages.txt"
-        start = functools.partial(grid.Worker, self.plan.threads, log)
-        grid.run_grid(tasks, start, done, jobs=jobs, talk=talk)
+        out = Path(self.plan.out)
+        with engine.open(
+            Work(CELL_WORK, self.plan.threads, jobs, out, out / "runs" / "messages.txt")
+        ) as start:
+            run_grid(tasks, start, done, jobs=jobs, talk=talk)
 
     def _finished(self, job: Job, options: Sequence[str]) -> dict[str, str] | None:
         line = RunFolder(folder_of(self.plan, job, options)).finished_cell()

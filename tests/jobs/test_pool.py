@@ -1,13 +1,11 @@
-"""Running cells: order, failures, interruption."""
+"""Running tasks: order, failures, lost runners, interruption."""
 
-import subprocess
-import sys
 import threading
 
 import pytest
 
+from sarb.jobs.pool import TRIES, run_grid, time_left
 from sarb.progress import Progress
-from sarb.reproduce.grid import Worker, run_grid, time_left
 from tests.waiting import PATIENCE
 
 TASKS = [(f"task {number}", {"number": number}) for number in range(6)]
@@ -89,22 +87,32 @@ def test_no_tasks_no_runner():
     assert not started
 
 
-def test_a_process_that_dies_is_an_error_and_the_next_task_gets_a_new_one(tmp_path, monkeypatch):
-    scripts = ["import os; input(); os._exit(7)", "input(); print('{\"line\": 5}', flush=True); input()"]
-
-    def popen():
-        words = [sys.executable, "-c", scripts.pop(0)]
-        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    worker = Worker(1, tmp_path / "log.txt")
-    monkeypatch.setattr(worker, "_start", popen)
-    assert "ended with code 7" in worker.run({})["error"]
-    assert worker.run({}) == {"line": 5}
-    worker.stop()
-
-
 def test_time_left():
     assert time_left(10, 1, 4) == "; about 30 s left"
     assert time_left(60, 1, 11) == "; about 10 min left"
     assert time_left(3600, 1, 4) == "; about 3.0 h left"
     assert time_left(10, 4, 4) == ""
+
+
+@pytest.mark.parametrize("deaths", [TRIES - 1, TRIES])
+def test_a_task_whose_runner_dies_is_tried_again_but_not_for_ever(deaths, capsys):
+    begun, answers = [], {}
+
+    def work(_, number):
+        begun.append(number)
+        dies = number == 2 and begun.count(2) <= deaths
+        return {"error": "it died", "died": True} if dies else {"line": number}
+
+    run_grid(
+        TASKS,
+        lambda: Fake(work),
+        lambda number, answer: answers.update({number: answer}) or "",
+        jobs=2,
+        talk=Progress(),
+    )
+    assert begun.count(2) == TRIES and len(begun) == len(TASKS) + TRIES - 1
+    given_up = {"error": f"it died; given up after {TRIES} tries", "lost": True}
+    assert answers == {number: {"line": number} for number in range(6)} | (
+        {2: given_up} if deaths == TRIES else {}
+    )
+    assert capsys.readouterr().err.count("task 2: it died; tried again") == TRIES - 1
