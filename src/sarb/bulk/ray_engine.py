@@ -47,6 +47,7 @@ def on_ray(job: Job, numbers: Iterable[int], workers: int, address: str | None) 
 def need_ray() -> Any:
     """Import Ray Data; if it is missing, say how to install it."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # it remarks on how Ray Data itself starts actors
     try:
         import ray
         import ray.data
@@ -56,19 +57,17 @@ def need_ray() -> Any:
 
 
 def connect(ray: Any, address: str | None) -> None:
-    """Use the cluster at an address, the one this program has joined already, or a new one on this computer."""
+    """Use the cluster at an address, or $RAY_ADDRESS, or one that was joined before; else start one here."""
     if ray.is_initialized():
         return
+    # without an address Ray would join any cluster that it finds on this computer
+    place = address or os.environ.get("RAY_ADDRESS") or "local"
+    options = {"include_dashboard": False} if place == "local" else {}
     try:
-        ray.init(
-            address=address,
-            log_to_driver=False,
-            configure_logging=False,
-            **({} if address else {"include_dashboard": False}),
-        )
+        ray.init(address=place, log_to_driver=False, configure_logging=False, **options)
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:300]
-        raise SarbError(f"--address {address}: no Ray cluster can be joined there ({reason})") from None
+        raise SarbError(f"{place}: no Ray cluster can be joined there ({reason})") from None
 
 
 def _round(ray: Any, job: Job, numbers: list[int], workers: int) -> Iterator[Part]:
@@ -83,7 +82,7 @@ def _round(ray: Any, job: Job, numbers: list[int], workers: int) -> Iterator[Par
         fn_constructor_args=(job.to_dict(),),
         compute=ray.data.ActorPoolStrategy(size=min(workers, len(numbers))),
         num_cpus=job.threads,
-        max_task_retries=RETRIES,
+        ray_remote_args_fn=lambda: {"max_task_retries": RETRIES},
     )
     try:
         for row in work.iter_rows():
