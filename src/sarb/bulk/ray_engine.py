@@ -7,6 +7,7 @@ does not grow with the images. Ray starts a lost actor again and gives its chunk
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -76,14 +77,17 @@ def _round(ray: Any, job: Job, numbers: list[int], workers: int) -> Iterator[Par
     # a block per chunk, made here: tasks that read them would need processors that the actors hold
     blocks = [pyarrow.table({"number": [number]}) for number in numbers]
     quiet(ray)
-    work = ray.data.from_arrow(blocks).map_batches(
-        Actor,
-        batch_size=1,
-        fn_constructor_args=(job.to_dict(),),
-        compute=ray.data.ActorPoolStrategy(size=min(workers, len(numbers))),
-        num_cpus=job.threads,
-        ray_remote_args_fn=lambda: {"max_task_retries": RETRIES},
-    )
+    with warnings.catch_warnings():
+        # it wants these options under names of their own, which retries do not have yet
+        warnings.simplefilter("ignore", DeprecationWarning)
+        work = ray.data.from_arrow(blocks).map_batches(
+            Actor,
+            batch_size=1,
+            fn_constructor_args=(job.to_dict(),),
+            compute=ray.data.ActorPoolStrategy(size=min(workers, len(numbers))),
+            num_cpus=job.threads,
+            ray_remote_args_fn=lambda: {"max_task_retries": RETRIES},
+        )
     try:
         for row in work.iter_rows():
             yield Part.from_json(row["part"])
