@@ -45,8 +45,8 @@ def test_ray_writes_the_same_files_though_a_worker_is_killed(cluster, run, squar
                 os.kill(busy[0], signal.SIGKILL)
                 killed.append(busy[0])
 
-    done = bulk.predict(run, squares, tmp_path / "ray", engine="ray", workers=2, part_size=2, watch=kill)
-    bulk.predict(run, squares, tmp_path / "local", workers=1, part_size=2)
+    done = bulk.predict(run, squares, tmp_path / "ray", engine="ray", workers=2, part_size=4, watch=kill)
+    bulk.predict(run, squares, tmp_path / "local", workers=1, part_size=4)
     assert killed and done.images == done.rows == 48
     assert content(tmp_path / "ray") == content(tmp_path / "local")
 
@@ -71,7 +71,7 @@ def test_ray_goes_on_where_another_engine_stopped(cluster, monkeypatch, run, squ
 
 @pytest.mark.slow
 def test_an_error_of_a_worker_is_ours(cluster, run, squares, tmp_path):
-    bulk.predict(run, squares, tmp_path / "out", workers=1, part_size=24)
+    bulk.predict(run, squares, tmp_path / "out", workers=1, part_size=44)
     job = Job("predict", str(run), str(tmp_path / "out"), "other", "not the model", {}, 32, 1)
     parts = list(on_ray(job, [0], 1, None))
     assert [part.number for part in parts] == [0] and "is not the model that" in parts[0].error

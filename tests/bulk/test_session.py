@@ -159,17 +159,21 @@ def test_workers_do_the_same_and_a_killed_one_costs_nothing(run, squares, parts,
 
     killed = []
 
+    def workers():
+        return [
+            p for p in psutil.Process().children() if p.status() != "zombie" and "sarb.bulk.worker" in p.cmdline()
+        ]
+
     def kill(part):
         if not killed:
-            workers = [p for p in psutil.Process().children() if "sarb.bulk.worker" in p.cmdline()]
-            killed.extend(workers[:1])
-            workers[0].send_signal(signal.SIGKILL)
+            killed.extend(workers()[:1])
+            killed[0].send_signal(signal.SIGKILL)
 
     done = predict(run, squares, tmp_path / "out", workers=2, part_size=4, watch=kill)
     assert killed and done.images == 48
     predict(run, squares, tmp_path / "alone", part_size=4)
     assert content(tmp_path / "out") == content(tmp_path / "alone")
-    wait_until(lambda: not [p for p in psutil.Process().children() if "sarb.bulk.worker" in p.cmdline()])
+    wait_until(lambda: not workers(), "the workers to end")
 
 
 def test_completed_labels_are_those_of_a_file(run, squares, tmp_path):
