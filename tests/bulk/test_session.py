@@ -161,7 +161,9 @@ def test_workers_do_the_same_and_a_killed_one_costs_nothing(run, squares, parts,
 
     def workers():
         return [
-            p for p in psutil.Process().children() if p.status() != "zombie" and "sarb.bulk.worker" in p.cmdline()
+            p
+            for p in psutil.Process().children()
+            if p.status() != "zombie" and "sarb.bulk.worker" in p.cmdline()
         ]
 
     def kill(part):

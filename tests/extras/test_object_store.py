@@ -36,7 +36,13 @@ def store():
 @pytest.fixture(scope="module")
 def run(squares, tmp_path_factory):
     out = tmp_path_factory.mktemp("bulk") / "run"
-    options = {"data_options": {"encoding": "binary"}, "out": out, "given": GIVEN, "quiet": True, "page": False}
+    options = {
+        "data_options": {"encoding": "binary"},
+        "out": out,
+        "given": GIVEN,
+        "quiet": True,
+        "page": False,
+    }
     train_session(source=str(squares / "labels.csv"), **options)
     return out
 
@@ -68,6 +74,8 @@ def test_a_list_and_a_shard_of_a_bucket(store, run, squares, tmp_path):
     shutil.make_archive(str(tmp_path / "shard"), "tar", squares)
     store.put(str(tmp_path / "shard.tar"), f"{BUCKET}/shards/shard.tar")
     store.pipe(f"{BUCKET}/list.csv", b"file_name\nin/00.jpg\nin/none.jpg\n")
-    done = bulk.predict(run, [f"s3://{BUCKET}/list.csv", f"s3://{BUCKET}/shards/*.tar"], tmp_path / "out", workers=1)
+    done = bulk.predict(
+        run, [f"s3://{BUCKET}/list.csv", f"s3://{BUCKET}/shards/*.tar"], tmp_path / "out", workers=1
+    )
     assert (done.images, done.unreadable) == (50, 1)
     assert done.reasons == ("in/none.jpg: no such file",)

@@ -22,6 +22,7 @@ session     predict and complete
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,7 +35,5 @@ __all__ = ["Done", "complete", "predict"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'sarb.bulk' has no attribute '{name}'")
-    import importlib
-
     home = "sarb.bulk.totals" if name == "Done" else "sarb.bulk.session"
     return getattr(importlib.import_module(home), name)

@@ -6,6 +6,7 @@ does not grow with the images. Ray starts a lost actor again and gives its chunk
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 
 from sarb.bulk.job import Job
 from sarb.bulk.parts import Part
+from sarb.bulk.scoring import Worker
 from sarb.errors import SarbError
 
 #: times that a chunk is done again after its worker was lost
@@ -25,9 +27,6 @@ class Actor:
     """A worker as Ray Data calls it."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        # not at the top: the driver must not load torch to describe the work
-        from sarb.bulk.scoring import Worker
-
         self.worker = Worker(Job(**job))
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
@@ -98,8 +97,6 @@ def _round(ray: Any, job: Job, numbers: list[int], workers: int) -> Iterator[Par
 
 def quiet(ray: Any) -> None:
     """Keep Ray Data's own bars and notes away from ours."""
-    import logging
-
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)

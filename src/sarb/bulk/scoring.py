@@ -7,11 +7,13 @@ missing.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sarb.batches.prefetch import Ahead
 from sarb.bulk.items import Item, Picture, is_remote
 from sarb.bulk.job import COMPLETE, Job
 from sarb.bulk.listing import Listing
@@ -50,8 +52,6 @@ class Worker:
             return Part(number, error=str(error) or type(error).__name__)
 
     def _made(self, number: int) -> Part:
-        from dataclasses import replace
-
         model = self.model
         items = self.listing.chunk(number)
         begun = time.perf_counter(), time.process_time()
@@ -92,7 +92,6 @@ class Worker:
     def _scores(self, model: Model, items: list[Item]) -> tuple[Scores, Any, list[tuple[str, str]]]:
         """Scores of the images that can be read, their places among the items, and (name, reason) of the others."""
         from sarb.batches.loader import Batches, Pictures
-        from sarb.batches.prefetch import Ahead
         from sarb.inference.prediction import infer
 
         pictures = [Picture(item) for item in items]

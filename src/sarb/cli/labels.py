@@ -135,12 +135,12 @@ def complete(
     """Fill in unknown labels; known ones are never changed, doubtful ones are listed in conflicts.csv."""
     sure: dict[str, float | None] = {"min_confidence": min_confidence, "min_precision": min_precision}
     if wants_parts(out, engine):
-        from sarb import bulk
+        from sarb.bulk.session import complete as complete_parts
 
         not_with_parts(to=to != "long", scores=scores != "model", overwrite=overwrite, excel_safe=excel_safe)
         how: dict[str, Any] = {"engine": engine or "local", "address": address, "part_size": part_size}
         how |= {"batch_size": batch_size, "workers": workers or 0, "progress": True}
-        tell(bulk.complete(run, data, out, data_options=pairs(option), split=split, **sure, **how), as_json)
+        tell(complete_parts(run, data, out, data_options=pairs(option), split=split, **sure, **how), as_json)
         return
     only_with_parts(address=address, workers=workers)
     file = Path(out)

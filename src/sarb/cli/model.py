@@ -212,11 +212,11 @@ def predict(
         raise ConfigError([f"predict: no image given after the model {model}"])
     how: dict[str, Any] = {"batch_size": batch_size, "workers": workers}
     if wants_parts(out, engine):
-        from sarb import bulk
+        from sarb.bulk.session import predict as predict_parts
 
         not_with_parts(onnx=onnx, excel_safe=excel_safe)
         how |= {"engine": engine or "local", "address": address, "part_size": part_size, "progress": True}
-        tell(bulk.predict(model, given, str(out), top_k=top_k, threshold=threshold, **how), as_json)
+        tell(predict_parts(model, given, str(out), top_k=top_k, threshold=threshold, **how), as_json)
         return
     only_with_parts(address=address)
     from sarb.workflows.prediction import predict_session

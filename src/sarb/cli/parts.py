@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sarb.bulk import ranks
 from sarb.cli.common import SKIPPED, echo, file_or_stdout, folder_to_write
 from sarb.errors import ConfigError
 
@@ -78,8 +79,6 @@ def not_with_parts(**given: object) -> None:
 
 def tell(done: Done, as_json: bool) -> None:
     """Say what is in the folder, and end with the code of a command that had to leave out images."""
-    from sarb.bulk import ranks
-
     if ranks.rank():
         return
     there = done.parts - done.computed
