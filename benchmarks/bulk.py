@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def main() -> None:
     run = fitted(given.work, folder)
     cluster = start_cluster(given.work / "ray-files")
     try:
-        faults(run, folder, given)
+        faults(run, folder, given, cluster.pid)
         speed(run, folder, given, cluster)
     finally:
         stop(cluster)
@@ -125,7 +126,7 @@ def command(run: Path, folder: Path, out: Path, size: int, *more: str) -> list[s
     return [sys.executable, "-m", "sarb.cli", *words, "--workers", str(WORKERS), *more]
 
 
-def faults(run: Path, folder: Path, given: argparse.Namespace) -> None:
+def faults(run: Path, folder: Path, given: argparse.Namespace, cluster: int) -> None:
     """Label everything with both engines, the second one under kills; compare."""
     size = given.part_size
     plain = given.work / "local"
@@ -141,9 +142,13 @@ def faults(run: Path, folder: Path, given: argparse.Namespace) -> None:
         words = command(run, folder, torn, size, "--engine", "ray", "--address", f"127.0.0.1:{PORT}")
         driver = subprocess.Popen(words)
         starts += 1
-        for row in watch(driver, torn, begun):
+        for row in watch(driver, torn, begun, cluster):
             rows.append(row)
-            if kills and row["parts"] >= kills[0][1] * given.images / size and kill(kills[0][0], driver):
+            if (
+                kills
+                and row["parts"] >= kills[0][1] * given.images / size
+                and kill(kills[0][0], driver, cluster)
+            ):
                 row["killed"] = kills.pop(0)[0]
         if driver.returncode == 0:
             break
@@ -153,10 +158,10 @@ def faults(run: Path, folder: Path, given: argparse.Namespace) -> None:
     plot(rows, given.out / "memory.png")
 
 
-def watch(driver: subprocess.Popen[bytes], out: Path, begun: float) -> Iterator[dict[str, Any]]:
+def watch(driver: subprocess.Popen[bytes], out: Path, begun: float, cluster: int) -> Iterator[dict[str, Any]]:
     """Memory of the driver and of each worker, and the parts that are there, every half second."""
     while driver.poll() is None:
-        sizes = sorted(memory(process) for process in actors())
+        sizes = sorted(memory(process) for process in actors(cluster))
         yield {
             "seconds": round(time.monotonic() - begun, 1),
             "parts": len(list(out.glob("part-*"))),
@@ -169,13 +174,13 @@ def watch(driver: subprocess.Popen[bytes], out: Path, begun: float) -> Iterator[
         time.sleep(0.5)
 
 
-def actors() -> list[psutil.Process]:
-    """Ray's processes that do chunks."""
+def actors(cluster: int) -> list[psutil.Process]:
+    """Processes of the cluster that do chunks."""
     found = []
-    for process in psutil.process_iter(["cmdline"]):
-        words = process.info["cmdline"] or [""]
-        if words[0].startswith("ray::MapWorker(MapBatches(Actor)"):
-            found.append(process)
+    for process in psutil.Process(cluster).children(recursive=True):
+        with suppress(psutil.Error, IndexError):
+            if process.cmdline()[0].startswith("ray::MapWorker(MapBatches(Actor)"):
+                found.append(process)
     return found
 
 
@@ -187,12 +192,12 @@ def memory(process: psutil.Process) -> float:
         return 0.0
 
 
-def kill(what: str, driver: subprocess.Popen[bytes]) -> bool:
+def kill(what: str, driver: subprocess.Popen[bytes], cluster: int) -> bool:
     """Kill the driver, or one of two workers that are at work; False if there are not two."""
     if what == "driver":
         driver.kill()
         return True
-    busy = actors()
+    busy = actors(cluster)
     if len(busy) < WORKERS:
         return False
     busy[0].kill()
