@@ -154,6 +154,7 @@ def test_an_object_store_holds_the_same_files(run, squares, parts):
         store.rm("/bucket", recursive=True)
 
 
+@pytest.mark.slow
 def test_workers_do_the_same_and_a_killed_one_costs_nothing(run, squares, parts, tmp_path):
     import psutil
 
