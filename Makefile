@@ -8,6 +8,7 @@ EXTRAS := .venv-extras
 STUDIO := .venv-label-studio
 TOOLS := .venv-tools
 BACKBONES := .venv-backbones
+REMOTE := .venv-remote
 BENCH := --markdown benchmarks/RESULTS.md --out benchmarks/results.json
 
 .PHONY: demo test extras faults bench lint docs wheel same-wheel lock advisories clean
@@ -19,13 +20,15 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-fail-under=90
 
 BACKBONE_TESTS := tests/extras/test_timm.py tests/extras/test_transformers.py
-OTHER_EXTRAS := tests/extras $(addprefix --ignore=,$(BACKBONE_TESTS))
+REMOTE_TESTS := tests/extras/test_object_store.py
+OTHER_EXTRAS := tests/extras $(addprefix --ignore=,$(BACKBONE_TESTS) $(REMOTE_TESTS))
 
 # Label Studio itself, cleanlab, datasets and FiftyOne, about 3 GB in two environments of their own. They set bounds of
 # their own on many packages, so of constraints.txt only PyTorch's version applies.
-extras: $(EXTRAS)/.installed $(STUDIO)/.installed $(BACKBONES)/.installed
+extras: $(EXTRAS)/.installed $(STUDIO)/.installed $(BACKBONES)/.installed $(REMOTE)/.installed
 	SARB_EXTRAS=1 SARB_LABEL_STUDIO=$(STUDIO)/bin/label-studio $(EXTRAS)/bin/python -m pytest -s $(OTHER_EXTRAS)
 	SARB_EXTRAS=1 HF_HUB_OFFLINE=1 $(BACKBONES)/bin/python -m pytest $(BACKBONE_TESTS)
+	SARB_EXTRAS=1 $(REMOTE)/bin/python -m pytest $(REMOTE_TESTS)
 
 $(EXTRAS)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(EXTRAS)
@@ -37,6 +40,16 @@ $(EXTRAS)/.installed: pyproject.toml constraints.txt
 $(BACKBONES)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(BACKBONES)
 	$(BACKBONES)/bin/python -m pip install --quiet -e ".[timm,transformers,export]" pytest hypothesis
+	touch $@
+
+# An object store on this computer. s3fs and moto bound each other's packages so tightly that pip searches for long and
+# finds nothing; uv finds versions in seconds.
+$(REMOTE)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(REMOTE)
+	grep '^torch==' constraints.txt > $(REMOTE)/constraints.txt
+	$(REMOTE)/bin/python -m pip install --quiet uv
+	VIRTUAL_ENV=$(CURDIR)/$(REMOTE) $(REMOTE)/bin/uv pip install --quiet -c $(REMOTE)/constraints.txt -e ".[remote]" \
+		"moto[server]" pytest hypothesis
 	touch $@
 
 $(STUDIO)/.installed: Makefile
@@ -90,5 +103,5 @@ $(TOOLS)/.installed: Makefile
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(EXTRAS) $(STUDIO) $(BACKBONES) $(TOOLS)
+	rm -rf $(VENV) $(EXTRAS) $(STUDIO) $(BACKBONES) $(REMOTE) $(TOOLS)
 	rm -rf dist runs site docs/changes.md .pytest_cache .mypy_cache .ruff_cache

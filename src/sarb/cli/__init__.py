@@ -14,6 +14,7 @@ bench         speed and memory
 common        options that several sub-commands share, and the exit code for skipped inputs
 failures      what the operating system refused, in one line
 hints         which option was meant
+parts         options of a folder of parts, and what is said about it
 following     the next useful command, at the end of each
 """
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +23,20 @@ from sarb.cli.common import (
     pairs,
 )
 from sarb.cli.following import after_filling, after_training, say_next
+from sarb.cli.parts import (
+    Address,
+    Engine,
+    PartSize,
+    file_or_parts,
+    not_with_parts,
+    only_with_parts,
+    tell,
+    wants_parts,
+)
 from sarb.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sarb.labelling.completion import Filled
 
 Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
 Source = Annotated[
@@ -81,11 +95,11 @@ def calibrate(
 def complete(
     run: Run,
     out: Annotated[
-        Path,
+        str,
         typer.Option(
-            help="File to write, with conflicts.csv beside it; - prints it.",
-            metavar="FILE",
-            callback=file_or_stdout,
+            help="File to write, with conflicts.csv beside it, - prints it; or a folder or address for Parquet parts.",
+            metavar="FILE|DIR",
+            callback=file_or_parts,
         ),
     ],
     data: Source = None,
@@ -108,45 +122,67 @@ def complete(
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
+    engine: Engine = None,
+    address: Address = None,
+    part_size: PartSize = 1024,
     batch_size: Batch = 32,
+    workers: Annotated[
+        int | None, typer.Option(help="With parts: workers.", show_default="one per core", min=1)
+    ] = None,
     excel_safe: ExcelSafe = False,
     as_json: Json = False,
 ) -> None:
     """Fill in unknown labels; known ones are never changed, doubtful ones are listed in conflicts.csv."""
-    from sarb.workflows.completion import complete_session
+    sure: dict[str, float | None] = {"min_confidence": min_confidence, "min_precision": min_precision}
+    if wants_parts(out, engine):
+        from sarb.bulk.session import complete as complete_parts
 
-    check_one_output(out, as_json)
+        not_with_parts(to=to != "long", scores=scores != "model", overwrite=overwrite, excel_safe=excel_safe)
+        how: dict[str, Any] = {"engine": engine or "local", "address": address, "part_size": part_size}
+        how |= {"batch_size": batch_size, "workers": workers or 0, "progress": True}
+        tell(complete_parts(run, data, out, data_options=pairs(option), split=split, **sure, **how), as_json)
+        return
+    only_with_parts(address=address, workers=workers)
+    file = Path(out)
+    check_one_output(file, as_json)
     if excel_safe and to not in ("long", "open_images"):
         raise ConfigError(
             [f"--excel-safe is for tables of our own form; --to {to} keeps every name as it is"]
         )
+    from sarb.workflows.completion import complete_session
+
     filled = complete_session(
         run,
-        out,
+        file,
         source=data,
         data_options=pairs(option),
         to=to,
-        min_confidence=min_confidence,
-        min_precision=min_precision,
+        **sure,
         which=scores,
         split=split,
         overwrite=overwrite,
         batch_size=batch_size,
         progress=True,
     )
+    _tell_filled(filled, file, sure, as_json)
+    if not as_json:
+        say_next(after_filling(run, data, pairs(option)))
+    end_with(filled.scores.skipped, errors_file(file))
+
+
+def _tell_filled(filled: Filled, out: Path, sure: Mapping[str, float | None], as_json: bool) -> None:
+    """Say what was filled in, and how sure that is."""
     if as_json:
         numbers = filled.summary().items()
         found = {name: _number(value) for name, value in numbers}
         groups = [{name: _number(value) for name, value in one._asdict().items()} for one in filled.backing]
         echo(json.dumps({**found, "backing": groups}, indent=2, ensure_ascii=False))
-    else:
-        echo(f"{out}: {filled}", err=True)
-        if filled.caution:
-            echo(f"{filled.caution} (all: --json)", err=True)
-        if filled.given.values.size and not filled.given.known.all() and not filled.present.any():
-            echo(_nothing_present(min_confidence, min_precision), err=True)
-        say_next(after_filling(run, data, pairs(option)))
-    end_with(filled.scores.skipped, errors_file(out))
+        return
+    echo(f"{out}: {filled}", err=True)
+    if filled.caution:
+        echo(f"{filled.caution} (all: --json)", err=True)
+    if filled.given.values.size and not filled.given.known.all() and not filled.present.any():
+        echo(_nothing_present(sure["min_confidence"], sure["min_precision"]), err=True)
 
 
 def _number(value: float | str) -> float | str | None:

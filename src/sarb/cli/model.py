@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,12 +17,21 @@ from sarb.cli.common import (
     end_with,
     errors_file,
     examples,
-    file_or_stdout,
     file_to_write,
     folder_to_write,
     pairs,
 )
 from sarb.cli.following import after_measuring, say_next, unused
+from sarb.cli.parts import (
+    Address,
+    Engine,
+    PartSize,
+    file_or_parts,
+    not_with_parts,
+    only_with_parts,
+    tell,
+    wants_parts,
+)
 from sarb.errors import ConfigError, SarbError
 
 Run = Annotated[Path, typer.Argument(help="Run folder or model folder.", metavar="RUN")]
@@ -157,42 +166,68 @@ def predict(
         ),
     ] = None,
     images: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Image files or folders.", metavar="IMAGES", show_default=False),
+        list[str] | None,
+        typer.Argument(
+            help="Image files or folders; with parts also lists (CSV, Parquet), shards (.tar) and addresses (s3://…).",
+            metavar="IMAGES",
+            show_default=False,
+        ),
     ] = None,
     onnx: Annotated[
         Path | None,
         typer.Option(help="Use this exported model, without torch, instead of RUN.", metavar="FILE"),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="CSV to write; - prints it.", metavar="FILE", callback=file_or_stdout),
+        str | None,
+        typer.Option(
+            help="CSV to write, - prints it; or a folder or address for Parquet parts.",
+            metavar="FILE|DIR",
+            callback=file_or_parts,
+        ),
     ] = None,
     top_k: Annotated[int | None, typer.Option(help="Only the K most probable labels.", min=1)] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Only labels at least this probable.", min=0, max=1)
     ] = None,
+    engine: Engine = None,
+    address: Address = None,
+    part_size: PartSize = 1024,
     batch_size: Batch = 32,
-    workers: Workers = 0,
+    workers: Annotated[
+        int,
+        typer.Option(
+            help="Processes that decode images; 0 decodes ahead in threads. With parts: workers; 0 is one per core.",
+            min=0,
+        ),
+    ] = 0,
     excel_safe: ExcelSafe = False,
     as_json: Json = False,
 ) -> None:
     """Print or save the labels of images."""
-    from sarb.workflows.prediction import predict_session
-
-    check_one_output(out, as_json)
-    given = [*([run] if onnx is not None and run is not None else []), *(images or [])]
+    given = [*([str(run)] if onnx is not None and run is not None else []), *(images or [])]
     model = run if onnx is None else onnx
     if model is None:
         raise ConfigError(["predict: no model given, neither RUN nor --onnx FILE"])
     if not given:
         raise ConfigError([f"predict: no image given after the model {model}"])
-    scores = predict_session(
-        model, given, out, top_k, threshold, as_json, onnx=onnx, batch_size=batch_size, workers=workers
-    )
-    if out is not None and onnx is None and not as_json:
+    how: dict[str, Any] = {"batch_size": batch_size, "workers": workers}
+    if wants_parts(out, engine):
+        from sarb.bulk.session import predict as predict_parts
+
+        not_with_parts(onnx=onnx, excel_safe=excel_safe)
+        how |= {"engine": engine or "local", "address": address, "part_size": part_size, "progress": True}
+        tell(predict_parts(model, given, str(out), top_k=top_k, threshold=threshold, **how), as_json)
+        return
+    only_with_parts(address=address)
+    from sarb.workflows.prediction import predict_session
+
+    file = None if out is None else Path(out)
+    check_one_output(file, as_json)
+    paths = [Path(image) for image in given]
+    scores = predict_session(model, paths, file, top_k, threshold, as_json, onnx=onnx, **how)
+    if file is not None and onnx is None and not as_json:
         say_next(["explain", model, scores.paths[0], "--out", unused(Path("explained.png"))])
-    end_with(scores.skipped, errors_file(out))
+    end_with(scores.skipped, errors_file(file))
 
 
 def report(run: Run) -> None:

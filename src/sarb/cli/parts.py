@@ -1,0 +1,113 @@
+"""What ``predict`` and ``complete`` share when ``--out`` is a folder of parts."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sarb.bulk import ranks
+from sarb.cli.common import SKIPPED, echo, file_or_stdout, folder_to_write
+from sarb.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sarb.bulk import Done
+
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        help="local or ray: write Parquet parts into the folder --out, by many workers.",
+        show_default="local if --out is a folder",
+        metavar="NAME",
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="Ray cluster to use, e.g. auto or ray://HOST:10001.",
+        show_default="a new one on this computer",
+        metavar="ADDR",
+    ),
+]
+PartSize = Annotated[int, typer.Option(help="With parts: images per part.", min=1, metavar="N")]
+
+
+def is_address(place: str) -> bool:
+    """Whether a place is in an object store."""
+    return "://" in place
+
+
+def file_or_parts(out: str | None) -> str | None:
+    """Refuse what can be written neither as a file nor as a folder, before any work is done."""
+    if out is None or is_address(out):
+        return out
+    if Path(out).is_dir() or out.endswith(("/", os.sep)):
+        return None if folder_to_write(Path(out)) is None else out
+    return str(file_or_stdout(Path(out)))
+
+
+def wants_parts(out: str | None, engine: str | None) -> bool:
+    """Whether the result is a folder of parts: --engine says so, or an address, or a folder as --out."""
+    folder = out is not None and (is_address(out) or Path(out).is_dir() or out.endswith(("/", os.sep)))
+    if engine is not None and (out is None or out == "-" or (Path(out).exists() and not folder)):
+        raise ConfigError([f"--engine {engine} writes parts; expected --out DIR, a folder or an address"])
+    return folder or engine is not None
+
+
+def only_with_parts(**given: object) -> None:
+    """Refuse options that only parts have."""
+    for name, value in given.items():
+        if value is not None:
+            raise ConfigError(
+                [f"--{name.replace('_', '-')}: is for parts; add --engine local or --engine ray"]
+            )
+
+
+def not_with_parts(**given: object) -> None:
+    """Refuse options that parts do not have."""
+    for name, value in given.items():
+        if value:
+            raise ConfigError(
+                [
+                    f"--{name.replace('_', '-')}: cannot be used with parts; see docs/bulk.md, or name a file as --out"
+                ]
+            )
+
+
+def tell(done: Done, as_json: bool) -> None:
+    """Say what is in the folder, and end with the code of a command that had to leave out images."""
+    if ranks.rank():
+        return
+    there = done.parts - done.computed
+    before = f" ({there:,} were there)" if there else ""
+    if as_json:
+        echo(json.dumps(done.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        echo(
+            f"{done.out}: {done.images:,} images, {done.rows:,} rows in {done.parts:,} parts{before}",
+            err=True,
+        )
+        if done.filled:
+            echo(_filled(done), err=True)
+        if done.caution:
+            echo(f"{done.caution} (all: --json)", err=True)
+    for reason in done.reasons:
+        echo(f"sarb: skipped: {reason}", err=True)
+    if done.unreadable:
+        echo(f"sarb: {done.unreadable:,} images could not be read; _errors-*.parquet lists them", err=True)
+        if ranks.world() == 1:  # torchrun takes any code but 0 for a crash
+            raise typer.Exit(SKIPPED)
+
+
+def _filled(done: Done) -> str:
+    """The counts of completed labels in one line."""
+    found = done.filled
+    parts = [f"{found['given']:,} labels given and kept"]
+    for kind in ("present", "absent"):
+        precision = found[f"expected_precision_{kind}"]
+        expected = "" if precision is None else f" (expected precision {precision:.3f})"
+        parts.append(f"{found[f'filled_{kind}']:,} filled as {kind}{expected}")
+    return ", ".join([*parts, f"{found['left_unknown']:,} left unknown"])
