@@ -38,6 +38,8 @@ from sarb.training.spread import PlainPass, Spread, grouped
 
 #: for another process, in a barrier or a sum
 LONGEST_WAIT = timedelta(hours=12)
+#: a batch of several processes may be too large for one of them
+MOST_WITHOUT_GRADIENT = 64
 
 
 class Training:
@@ -70,6 +72,7 @@ class Training:
         talk = talk if self.accelerator.is_main_process else Progress(enabled=False)
         self.talk = talk
         self.state = State()
+        self.dtype: torch.dtype | None = None
         torch.manual_seed(settings.seed)
         self.split = Split.of(train, valid, settings.seed)
         self.skipped = Skipped(self.split, talk)
@@ -97,8 +100,9 @@ class Training:
         self.method.eval()  # a start from the data must not move the batch norms
         if init is None:
             self.model.network.initialise(self.split.train.labels, self._activations)
-        self.dtype = torch.float64 if settings.precision == "fp64" else None
-        self.method.to(self.dtype)
+        if settings.precision == "fp64":
+            self.dtype = torch.float64
+            self.method.double()
         # Only a method that trains several times from the start needs to remember the start.
         self.initial = {} if self.method.rounds == 1 else copy.deepcopy(self.method.state_dict())
         self.method.train()
@@ -314,9 +318,13 @@ class Training:
         """What a method gets as ``loader``."""
         return PlainPass(self._plain_batches, self.spread)
 
+    @property
+    def _without_gradient(self) -> int:
+        """Images per batch where nothing learns: the same in one process and in many, so that sums agree."""
+        return min(self.settings.batch_size, MOST_WITHOUT_GRADIENT)
+
     def _plain_batches(self, rank: int = 0, world: int = 1) -> Iterable[Batch]:
-        size = -(-self.settings.batch_size // self.spread.world)
-        batches = Batches(len(self.sources.plain), size).share(rank, world)
+        batches = Batches(len(self.sources.plain), self._without_gradient).share(rank, world)
         loader = make_loader(self.sources.plain, batches, self.settings.workers)
         return (batch.to(self.device, self.dtype) for batch in self.skipped.readable("train", loader))
 
@@ -335,8 +343,8 @@ class Training:
         """Metrics on the known labels of the validation images; remember the best epoch."""
         if not len(self.split.valid):
             return {}
-        size = -(-self.settings.batch_size // self.spread.world)
-        batches = Batches(len(self.sources.valid), size).share(self.spread.rank, self.spread.world)
+        batches = Batches(len(self.sources.valid), self._without_gradient)
+        batches = batches.share(self.spread.rank, self.spread.world)
         loader = make_loader(self.sources.valid, batches, self.settings.workers)
         logits, index, failures = joined(infer(self.model.network, loader))
         self.skipped.add("valid", failures)
