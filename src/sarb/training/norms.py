@@ -41,7 +41,10 @@ class SyncNorms:
     def restore(self) -> None:
         """Put the plain batch norms back."""
         for parent, name, norm in self._before:
-            norm.train(getattr(parent, name).training)
+            now = getattr(parent, name)
+            norm._parameters.update(now._parameters)
+            norm._buffers.update(now._buffers)
+            norm.train(now.training)
             setattr(parent, name, norm)
         self._before = []
 
