@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, distributed
 
 from sarb.batches.loader import Batch
+from sarb.errors import SarbError
 from sarb.labels import Targets
 
 
@@ -23,6 +24,27 @@ def place() -> tuple[int, int]:
     if not (distributed.is_available() and distributed.is_initialized()):
         return 0, 1
     return distributed.get_rank(), distributed.get_world_size()
+
+
+#: what the libraries behind torch.distributed say when the other end has gone
+LOST = ("closed by peer", "reset by peer", "gloo", "nccl", "tcpstore")
+
+
+@contextmanager
+def connected() -> Iterator[None]:
+    """Turn the error of a lost process into one that says what has happened and what to do."""
+    try:
+        yield
+    except RuntimeError as error:
+        rank, world = place()
+        text = str(error)
+        if world == 1 or not any(sign in text.lower() for sign in LOST):
+            raise
+        raise SarbError(
+            f"process {rank} of {world} lost another process, which has stopped or cannot be reached any more: see the "
+            f"messages of the others. The last checkpoint is saved; the same command with --resume continues, also "
+            f"with another number of processes ({text.splitlines()[0]})"
+        ) from error
 
 
 def objects_of_all(own: Any) -> list[Any]:
