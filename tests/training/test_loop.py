@@ -444,6 +444,25 @@ def test_two_processes_share_the_batches_and_write_one_run(squares: Path, tmp_pa
     assert (tmp_path / "run" / "report.html").is_file()
 
 
+@pytest.mark.parametrize("form", ["batch", "image", "durand", "entries"])
+def test_accumulated_parts_are_one_large_batch(squares_data: sarb.Data, form: str) -> None:
+    options = {
+        "method": "partial_bce",
+        "network": "pooled",
+        "network_options": {},
+        "method_options": {"form": form},
+        "precision": "fp64",
+        "epochs": 1,
+    }
+    train = squares_data.train.hide(0.3, 0)
+    whole, parts, mean = (
+        fit(train, **options, batch_size=size, accumulate=count).network.classifier.weight
+        for size, count in ((12, 1), (5, 3), (4, 3))
+    )
+    assert torch.allclose(whole, mean, rtol=0, atol=1e-7)
+    assert not torch.allclose(whole, parts, rtol=0, atol=1e-7), "15 images are another batch"
+
+
 def test_a_run_too_short_for_blending_warns(squares_data: sarb.Data) -> None:
     with pytest.warns(
         UserWarning, match="blending starts at epoch 5, but the last epoch is 0: no blending in this run"
