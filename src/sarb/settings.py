@@ -36,6 +36,7 @@ class Settings:
     """Everything that determines a run, apart from its data. The defaults are the paper's.
 
     Attributes:
+        batch_size: images per step, of all processes together.
         min_steps: least number of optimiser steps; a small data set is trained for up to 20 times ``epochs``.
         lr_scale: learning-rate factor of each part of the model, see :attr:`sarb.networks.Network.parts`.
         warmup: number of epochs over which the learning rate rises from 0.
@@ -45,7 +46,13 @@ class Settings:
         augment: random crops and flips, as in the paper.
         flip: mirror cached maps at random; close to, but not the same as, the maps of mirrored images.
         graph_smoothing: κ of the co-occurrence graph.
-        precision: ``no`` (fp32), ``fp16`` or ``bf16`` (GPUs only).
+        precision: ``no`` (fp32), ``fp16`` or ``bf16`` (GPUs only), ``fp64`` for checks: slow, and exact to 1e-10 or so.
+        accumulate: parts of ``batch_size`` images whose gradients make one optimiser step; the loss is the mean over
+            the known labels of all parts.
+        across_ranks: with several processes, partners of ILRB and pairs of the contrastive loss come from the images of
+            all processes, not only of the same one. The model is then that of a single process.
+        sync_batch_norm: statistics of trained batch norms over all processes; None means if there are several.
+        compile: compile the trained part with ``torch.compile``.
         checkpoint_every: steps (``200``) or time (``"30s"``, ``"5m"``, ``"1h"``) between two checkpoints in an epoch;
             ``"epoch"`` for none. There is one at the end of every epoch. It changes no number.
     """
@@ -71,7 +78,11 @@ class Settings:
     augment: bool = True
     flip: bool = False
     workers: Annotated[int, AtLeast(0)] = 0
-    precision: Literal["no", "fp16", "bf16"] = "no"
+    precision: Literal["no", "fp16", "bf16", "fp64"] = "no"
+    accumulate: Annotated[int, AtLeast(1)] = 1
+    across_ranks: bool = False
+    sync_batch_norm: bool | None = None
+    compile: bool = False
     device: Literal["auto", "cpu"] = "auto"
     checkpoint_every: int | str = "10m"
     graph_smoothing: Annotated[float, AtLeast(0)] = 1.0

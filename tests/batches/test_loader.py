@@ -60,13 +60,28 @@ def test_the_order_depends_on_seed_and_epoch_only():
 
 @pytest.mark.parametrize("size", [1, 2, 12, 13, 14, 23])
 @pytest.mark.parametrize("seed", [None, 3])
-def test_three_processes_cover_everything_in_equally_many_steps(size, seed):
-    shares = [indices(Batches(size, 4, 0, seed, rank, 3)) for rank in range(3)]
-    assert len({len(share) for share in shares}) == 1 and len(shares[0]) == len(Batches(size, 4, world=3))
-    for step in zip(*shares, strict=True):
-        assert len({len(keys) for keys in step}) == 1 and 0 < len(step[0]) <= 4
-    everything = [index for share in shares for keys in share for index in keys]
-    assert set(everything) == set(range(size)) and len(everything) - size < 3
+@pytest.mark.parametrize("world", [2, 3])
+def test_several_processes_share_the_batches_of_one(size, seed, world):
+    whole = indices(Batches(size, 5, 4, seed))
+    shares = [indices(Batches(size, 5, 4, seed, rank, world)) for rank in range(world)]
+    assert {len(share) for share in shares} == {len(whole)}
+    for batch, *parts in zip(whole, *shares, strict=True):
+        sizes = [len(part) for part in parts]
+        assert max(sizes) - min(sizes) <= 1 and min(sizes) > 0
+        together = [index for part in parts for index in part]
+        assert together[: len(batch)] == batch
+        # more than the batch only if it has fewer images than there are processes
+        assert len(together) == max(len(batch), world)
+
+
+@pytest.mark.parametrize("size", [1, 4, 21, 40])
+@pytest.mark.parametrize("world", [1, 2, 3, 7])
+def test_the_shares_of_a_pass_are_the_pass(size, world):
+    batches = Batches(size, 4)
+    shares = [list(batches.share(rank, world)) for rank in range(world)]
+    assert [keys for share in shares for keys in share] == list(batches)
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    assert [len(batches.share(rank, world)) for rank in range(world)] == list(map(len, shares))
 
 
 # Pictures

@@ -111,7 +111,7 @@ def test_uncertainty_is_the_deviation_of_the_probability_over_passes_with_dropou
     before = {key: value.clone() for key, value in network.state_dict().items()}
     images = Batch(torch.rand(2, 3, 64, 64), LABELS, torch.arange(2))
     torch.manual_seed(5)
-    opinion, unknown, _ = method._ask([images])
+    opinion, unknown, _ = method._ask(lambda: [images])
     assert all(
         torch.equal(value, before[key]) for key, value in network.state_dict().items()
     )  # batch norms rest

@@ -439,9 +439,29 @@ def test_two_processes_share_the_batches_and_write_one_run(squares: Path, tmp_pa
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("report:") == 1
-    # 29 training images, two processes with 6 each: three steps an epoch
-    assert len(rows(tmp_path / "run", "steps.csv")) == 6
+    # 29 training images in batches of 6, three for each process: five steps an epoch
+    assert len(rows(tmp_path / "run", "steps.csv")) == 10
     assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("form", ["batch", "image", "durand", "entries"])
+def test_accumulated_parts_are_one_large_batch(squares_data: sarb.Data, form: str) -> None:
+    options = {
+        "method": "partial_bce",
+        "network": "pooled",
+        "network_options": {},
+        "method_options": {"form": form},
+        "backbone_options": {"train_stages": 0},  # no batch norm, which would look at the parts
+        "precision": "fp64",
+        "epochs": 1,
+    }
+    train = squares_data.train.hide(0.3, 0)
+    whole, parts, mean = (
+        fit(train, **options, batch_size=size, accumulate=count).network.classifier.weight
+        for size, count in ((12, 1), (5, 3), (4, 3))
+    )
+    assert torch.allclose(whole, mean, rtol=0, atol=1e-7)
+    assert not torch.allclose(whole, parts, rtol=0, atol=1e-7), "15 images are another batch"
 
 
 def test_a_run_too_short_for_blending_warns(squares_data: sarb.Data) -> None:

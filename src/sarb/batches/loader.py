@@ -41,14 +41,14 @@ class Batch:
     frozen: bool = False
     failures: tuple[tuple[int, str], ...] = ()
 
-    def to(self, device: torch.device) -> Batch:
-        """Move all tensors to a device."""
+    def to(self, device: torch.device, dtype: torch.dtype | None = None) -> Batch:
+        """Move all tensors to a device, and images to a dtype."""
         return replace(
             self,
-            images=self.images.to(device, non_blocking=True),
+            images=self.images.to(device, dtype, non_blocking=True),
             labels=self.labels.to(device, non_blocking=True),
             index=self.index.to(device, non_blocking=True),
-            views=tuple(view.to(device, non_blocking=True) for view in self.views),
+            views=tuple(view.to(device, dtype, non_blocking=True) for view in self.views),
         )
 
 
@@ -229,9 +229,13 @@ class CachedViews(CachedMaps):
 
 
 class Batches(Sampler[list[Key]]):
-    """Lists of keys for one epoch, in order or shuffled, split over processes; no image is dropped.
+    """Lists of keys for one epoch, in order or shuffled; no image is dropped.
 
-    ``start`` leaves out the first lists, those of steps that are done.
+    Of each list of ``batch_size`` images, process ``rank`` of ``world`` gets a run of ⌈b/W⌉ or ⌊b/W⌋ images. The lists
+    of all processes, one after the other, are those of a single one. Only if a last list has fewer images than there
+    are processes, images are repeated from the start, because every process needs a share of every step.
+
+    ``start`` leaves out the first lists, those of steps that are done, and ``stop`` those from there on.
     """
 
     def __init__(
@@ -243,6 +247,7 @@ class Batches(Sampler[list[Key]]):
         rank: int = 0,
         world: int = 1,
         start: int = 0,
+        stop: int | None = None,
     ) -> None:
         self.size = size
         self.batch_size = batch_size
@@ -251,22 +256,29 @@ class Batches(Sampler[list[Key]]):
         self.rank = rank
         self.world = world
         self.start = start
+        every = -(-size // batch_size)
+        self.stop = every if stop is None else min(stop, every)
 
     def __len__(self) -> int:
-        return -(-self.size // (self.batch_size * self.world)) - self.start
+        return max(0, self.stop - self.start)
+
+    def share(self, rank: int, world: int) -> Batches:
+        """The whole lists that one of several processes takes over: those of all, in a row, are the lists here."""
+        first, last = (self.start + len(self) * each // world for each in (rank, rank + 1))
+        whole = (self.size, self.batch_size, self.epoch, self.shuffle_seed)
+        return Batches(*whole, start=first, stop=last)
 
     def __iter__(self) -> Iterator[list[Key]]:
         if self.shuffle_seed is None:
             order = np.arange(self.size)
         else:
             order = np.random.default_rng([self.shuffle_seed, self.epoch]).permutation(self.size)
-        step = self.batch_size * self.world
-        for start in range(self.start * step, self.size, step):
-            # every process needs a share of every step, so a short last step repeats images from the start
-            chunk = order[start : start + step]
-            if self.world > 1:
-                chunk = np.resize(np.concatenate([chunk, order]), -(-len(chunk) // self.world) * self.world)
-            yield [(self.epoch, int(index)) for index in chunk[self.rank :: self.world]]
+        for number in range(self.start, self.stop):
+            chunk = order[number * self.batch_size : (number + 1) * self.batch_size]
+            if len(chunk) < self.world:
+                chunk = np.resize(np.concatenate([chunk, order]), self.world)
+            own = np.array_split(chunk, self.world)[self.rank]
+            yield [(self.epoch, int(index)) for index in own]
 
 
 class Loader(Protocol):

@@ -44,14 +44,24 @@ class InstanceBlend(nn.Module):
         self.weight = weight
         self.chosen = torch.zeros(0, 0, dtype=torch.bool)
 
-    def forward(self, reps: Tensor, targets: Targets, partner: Tensor) -> tuple[Tensor, Targets]:
-        """Blend representations (B, C, D) and targets (B, C) with those of image ``partner[n]``, (B,)."""
+    def forward(
+        self,
+        reps: Tensor,
+        targets: Targets,
+        partner: Tensor,
+        others: tuple[Tensor, Targets] | None = None,
+    ) -> tuple[Tensor, Targets]:
+        """Blend representations (B, C, D) and targets (B, C) with those of image ``partner[n]``, (B,).
+
+        A partner is an image of this batch, or one of ``others``, (P, C, D) and (P, C).
+        """
         value, weight = targets
+        their_reps, theirs = others or (reps, targets)
         partner = partner.to(reps.device)
-        chosen = (weight == 0) & targets.present[partner]
+        chosen = (weight == 0) & theirs.present[partner]
         self.chosen = chosen
         alpha = bounded(self.alpha)
-        blended = alpha[..., None] * reps + (1 - alpha[..., None]) * reps[partner]
+        blended = alpha[..., None] * reps + (1 - alpha[..., None]) * their_reps[partner]
         soft = 1 - (alpha.detach() if self.detach_label else alpha)
         return (
             torch.where(chosen[..., None], blended.to(reps.dtype), reps),

@@ -193,7 +193,7 @@ def _cluster(
     # On the sketch, two steps show which restart is the best.
     centers, owner, inertia = _lloyd(sketch, owner, used, 1 if wide else iterations, tolerance)
     every = torch.arange(len(inertia), device=inertia.device)
-    best = inertia.argmin(1)
+    best = _first_lowest(inertia, sketch)[:, 0]
     centers = centers[every, best][:, None]
     owner = owner[every, :, best][..., None]
     used = used[every, best][:, None]
@@ -202,6 +202,17 @@ def _cluster(
         owner = _lloyd(sketch, owner, used, iterations, COARSE * tolerance)[1]
         centers = _lloyd(batch, owner, used, iterations, tolerance)[0]
     return centers[:, 0], used[:, 0]
+
+
+def _first_lowest(inertia: Tensor, batch: Batch) -> Tensor:
+    """Where the last dimension of (G, …) is lowest, (G, …, 1); of those that differ by rounding only, the first.
+
+    Ties are common: with at most K points every restart ends at 0, and of two points that are nearest to each other
+    it does not matter which one becomes a center. Another rounding must not give other prototypes then.
+    """
+    total = (batch.squares * batch.valid).sum(1, dtype=torch.float64)
+    rounding = 16 * torch.finfo(batch.points.dtype).eps * total.view(-1, *[1] * (inertia.dim() - 1))
+    return (inertia <= inertia.amin(-1, keepdim=True) + rounding).byte().argmax(-1, keepdim=True)
 
 
 def _sketch(batch: Batch, basis: Tensor) -> Batch:
@@ -237,7 +248,7 @@ def _seed(batch: Batch, draws: Tensor) -> tuple[Tensor, Tensor]:
         drawn = torch.searchsorted(reach, levels, right=True).minimum(sizes - 1)  # (G, R, T)
         distances = _distances_to(batch, batch.points[every, drawn])
         candidates = distances if k == 0 else torch.minimum(nearest[:, :, None], distances)  # (G, R, T, M)
-        best = candidates.sum(3).argmin(2, keepdim=True)
+        best = _first_lowest(candidates.sum(3), batch)
         nearest = candidates.take_along_dim(best[..., None], 2)[:, :, 0]
         chosen[:, :, k] = drawn.take_along_dim(best, 2)[:, :, 0]
     return batch.points[every, chosen], used

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
 from sarb.blends.coefficient import add_coefficient, bounded, clamp_
 from sarb.blends.kmeans import kmeans_by_owner
 from sarb.labels import Targets
+
+
+class Lots(NamedTuple):
+    """Uniform numbers that choose: a category of each image, (B, C), and a prototype of it, (B,)."""
+
+    categories: Tensor
+    prototypes: Tensor
+
+    @classmethod
+    def draw(cls, images: int, categories: int, generator: torch.Generator | None = None) -> Lots:
+        """Always the same amount, so that the random stream of a run does not depend on the labels."""
+        first = torch.rand(images, categories, generator=generator)
+        return cls(first, torch.rand(images, generator=generator))
+
+    def of(self, rows: slice) -> Lots:
+        """Those of some images."""
+        return Lots(self.categories[rows], self.prototypes[rows])
 
 
 class PrototypeBlend(nn.Module):
@@ -80,11 +99,16 @@ class PrototypeBlend(nn.Module):
         self.counts.copy_(counts)
 
     def forward(
-        self, reps: Tensor, targets: Targets, generator: torch.Generator | None = None
+        self,
+        reps: Tensor,
+        targets: Targets,
+        generator: torch.Generator | None = None,
+        lots: Lots | None = None,
     ) -> tuple[Tensor, Targets]:
-        """Blend representations (B, C, D) and targets (B, C); c and k come from the CPU ``generator``."""
+        """Blend representations (B, C, D) and targets (B, C); c and k come from the CPU ``generator``, or from lots."""
         value, weight = targets
-        category, number, chosen = self._draw(weight, generator)
+        lots = lots or Lots.draw(len(weight), weight.shape[1], generator)
+        category, number, chosen = self._choose(weight, lots)
         self.chosen = chosen
         beta = bounded(self.beta).expand(len(self.counts))[category]
         own = reps[torch.arange(len(reps), device=reps.device), category]
@@ -98,15 +122,16 @@ class PrototypeBlend(nn.Module):
             ),
         )
 
-    def _draw(self, weight: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _choose(self, weight: Tensor, lots: Lots) -> tuple[Tensor, Tensor, Tensor]:
         """Return category (B,), prototype number (B,) and the mask of the entries to complete (B, C)."""
-        # Always draw the same amount, so that the random stream of a run does not depend on the labels.
-        lots = torch.rand(weight.shape, generator=generator).to(weight.device)
-        shares = torch.rand(len(weight), generator=generator).to(weight.device)
         possible = (weight == 0) & (self.counts > 0)
-        category = lots.masked_fill(~possible, -1).argmax(1)
+        category = lots.categories.to(weight.device).masked_fill(~possible, -1).argmax(1)
         every = torch.arange(weight.shape[1], device=weight.device)
-        return category, self._number(category, shares), possible & (every == category[:, None])
+        return (
+            category,
+            self._number(category, lots.prototypes.to(weight.device)),
+            possible & (every == category[:, None]),
+        )
 
     def _number(self, category: Tensor, shares: Tensor) -> Tensor:
         """Turn uniform numbers (B,) into a prototype of each category (B,)."""

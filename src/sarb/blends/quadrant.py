@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from sarb.blends.prototype import PrototypeBlend
+from sarb.blends.prototype import Lots, PrototypeBlend
 from sarb.labels import Targets
 
 QUADRANTS = 4
@@ -51,10 +51,12 @@ class QuadrantBlend(PrototypeBlend):
         self.centers.copy_(torch.where(sizes > 0, sums / sizes.clamp(min=1), overall))
         self.counts.copy_(QUADRANTS * (sizes.sum((1, 2)) > 0))
 
-    def blend(self, reps: Tensor, targets: Targets, quadrant: Tensor) -> tuple[Tensor, Targets]:
+    def blend(
+        self, reps: Tensor, targets: Targets, quadrant: Tensor, lots: Lots | None = None
+    ) -> tuple[Tensor, Targets]:
         """Blend representations (B, C, D) and targets (B, C); ``quadrant`` (B, C) is where each has its peak."""
         self._own = quadrant
-        blended = self.forward(reps, targets)
+        blended = self.forward(reps, targets, lots=lots)
         self._own = None
         return blended
 

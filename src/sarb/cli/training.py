@@ -123,7 +123,10 @@ def train(
     workers: Annotated[
         int | None, typer.Option(help="Processes that decode images; 0 decodes in threads.")
     ] = None,
-    precision: Annotated[str | None, typer.Option(help="no (fp32), fp16 or bf16.")] = None,
+    precision: Annotated[str | None, typer.Option(help="no (fp32), fp16, bf16 or fp64.")] = None,
+    compile_: Annotated[
+        bool, typer.Option("--compile", help="Compile the trained part with torch.compile.")
+    ] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -157,6 +160,7 @@ def train(
         "augment": augment,
         "workers": workers,
         "precision": precision,
+        "compile": compile_ or None,
         "checkpoint_every": checkpoint_every,
         "patience": patience,
         "words": words,

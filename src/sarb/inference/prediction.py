@@ -17,6 +17,7 @@ from sarb.batches.loader import Batch, Batches, CachedMaps, Pictures, Source, ch
 from sarb.data.dataset import Data, Dataset
 from sarb.errors import ImageError, SarbError, check_type, did_you_mean
 from sarb.labels import LabelMatrix
+from sarb.methods.together import objects_of_all, place
 from sarb.model import Model, as_model
 from sarb.networks.backbones.fold import folded
 from sarb.networks.base import Network
@@ -35,7 +36,9 @@ def infer(
     """Run a network over batches: logits (n, C), image index of each row, (index, reason) of failures."""
     training = network.training
     network.eval()
-    device = next(network.parameters()).device
+    first = next(network.parameters())
+    device = first.device
+    dtype = torch.float64 if first.dtype == torch.float64 else None
     logits = [np.zeros((0, network.categories), np.float32)]
     index = [np.zeros(0, np.int64)]
     failures: list[tuple[int, str]] = []
@@ -45,7 +48,7 @@ def infer(
         if number == 1 and not batch.frozen and trunk.train_stages < len(trunk.stage_names):
             trunk = folded(trunk)  # does not pay for a single batch
         if len(batch.index):
-            inputs = batch.images.to(device)
+            inputs = batch.images.to(device, dtype)
             maps = network.from_frozen(inputs if batch.frozen else trunk.frozen(inputs))
             logits.append(network.head(maps).float().cpu().numpy())
             index.append(batch.index.numpy())
@@ -55,6 +58,16 @@ def infer(
             progress(len(batch.index) + len(batch.failures))
     network.train(training)
     return np.concatenate(logits), np.concatenate(index), failures
+
+
+Inferred = tuple[NDArray[np.float32], NDArray[np.int64], list[tuple[int, str]]]
+
+
+def joined(own: Inferred) -> Inferred:
+    """What all processes of ``torchrun`` inferred from their shares, in order; every image is there once."""
+    everyone = objects_of_all(own)
+    logits, index, failures = zip(*everyone, strict=True)
+    return np.concatenate(logits), np.concatenate(index), [each for some in failures for each in some]
 
 
 def predict(
@@ -68,6 +81,7 @@ def predict(
     unreadable: Literal["raise", "skip"] = "raise",
     skipped: list[tuple[str, str]] | None = None,
     on_maps: OnMaps | None = None,
+    shared: bool = False,
 ) -> Scores:
     """Score images.
 
@@ -85,6 +99,7 @@ def predict(
         skipped: a list that also receives (path, reason) of unreadable images; giving it skips them.
         on_maps: called for each batch with positions (b,) of images and their maps (b, D, H, W), for who
             needs features beside scores.
+        shared: under ``torchrun``, each process scores its share, and all get all scores. All must call it then.
     """
     talk = Progress.of(progress)
     model = as_model(model)
@@ -110,10 +125,12 @@ def predict(
     else:
         sources = images.paths if isinstance(images, Dataset) else images
         source = Pictures(sources, np.zeros((len(sources), 0), np.int8), [model.transform])
-    with talk.bar("predicting", len(names)) as advance:
-        logits, index, failures = infer(
-            model.network, make_loader(source, Batches(len(names), batch_size), workers), advance, on_maps
-        )
+    batches = Batches(len(names), batch_size)
+    rank, world = place() if shared else (0, 1)
+    with talk.bar("predicting", -(-len(names) // world)) as advance:
+        loader = make_loader(source, batches.share(rank, world), workers)
+        found = infer(model.network, loader, advance, on_maps)
+    logits, index, failures = joined(found) if shared else found
     if failures and unreadable == "raise" and skipped is None:
         raise ImageError(failures[0][1])
     left_out = [(names[position], reason) for position, reason in failures]

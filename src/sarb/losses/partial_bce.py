@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -22,12 +23,21 @@ def full_precision(logits: Tensor) -> Tensor:
     return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
 
 
-def _batch_mean(entries: Tensor, weight: Tensor) -> Tensor:
-    total = weight.sum()
+#: what is counted in a batch, (), and whether it is ``"known"`` entries or ``"images"`` -> what to divide by
+Count = Callable[[Tensor, Literal["known", "images"]], Tensor]
+
+
+def this_batch(count: Tensor, of: Literal["known", "images"]) -> Tensor:
+    """The count itself: the mean is over this batch alone."""
+    return count
+
+
+def _batch_mean(entries: Tensor, weight: Tensor, count: Count) -> Tensor:
+    total = count(weight.sum(), "known")
     return entries.sum() / total.where(total > 0, 1)
 
 
-def _image_means(entries: Tensor, weight: Tensor) -> Tensor:
+def _image_means(entries: Tensor, weight: Tensor, count: Count) -> Tensor:
     total = weight.sum(1)
     return (entries.sum(1) / total.where(total > 0, 1)).sum()
 
@@ -42,17 +52,18 @@ def known_share_weight(share: Tensor) -> Tensor:
     return scale * share**power + shift
 
 
-def _durand(entries: Tensor, weight: Tensor) -> Tensor:
+def _durand(entries: Tensor, weight: Tensor, count: Count) -> Tensor:
     share = (weight > 0).to(entries.dtype).mean(1)
-    return (known_share_weight(share) * entries.mean(1)).sum() / max(1, len(entries))
+    images = count(entries.new_tensor(max(1, len(entries))), "images")
+    return (known_share_weight(share) * entries.mean(1)).sum() / images
 
 
-def _all_entries(entries: Tensor, weight: Tensor) -> Tensor:
-    return entries.sum() / max(1, entries.numel())
+def _all_entries(entries: Tensor, weight: Tensor, count: Count) -> Tensor:
+    return entries.sum() / count(entries.new_tensor(max(1, entries.numel())), "images")
 
 
-#: form -> function (weighted losses (B, C), weights (B, C)) -> scalar; both are 0 for unknown entries
-FORMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+#: form -> function (weighted losses (B, C), weights (B, C), count) -> scalar; both are 0 for unknown entries
+FORMS: dict[str, Callable[[Tensor, Tensor, Count], Tensor]] = {
     "batch": _batch_mean,
     "image": _image_means,
     "durand": _durand,
@@ -65,6 +76,7 @@ def partial_bce(
     targets: Targets | Tensor,
     form: str = "batch",
     positive_weight: Tensor | float | None = None,
+    count: Count = this_batch,
 ) -> Tensor:
     r"""Binary cross entropy of the entries with weight: ℓ = −[ρ t log σ(x) + (1 − t) log(1 − σ(x))].
 
@@ -84,6 +96,7 @@ def partial_bce(
         form: a name in ``FORMS``.
         positive_weight: ρ, a number or (C,): weight of the positive part, against class imbalance. It is not
             part of the denominator, so it scales the positive gradients only.
+        count: turns Σ w, B or B·C of this batch into the denominator; for a batch that is part of a larger one.
 
     >>> partial_bce(torch.zeros(1, 3), torch.tensor([[1, -1, 0]]))
     tensor(0.6931)
@@ -104,4 +117,4 @@ def partial_bce(
     positive = value * -logsigmoid(logits)
     if positive_weight is not None:
         positive = positive * torch.as_tensor(positive_weight, dtype=logits.dtype, device=logits.device)
-    return FORMS[form](weight * (positive + (1 - value) * -logsigmoid(-logits)), weight)
+    return FORMS[form](weight * (positive + (1 - value) * -logsigmoid(-logits)), weight, count)

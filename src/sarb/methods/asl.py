@@ -8,6 +8,7 @@ from sarb.errors import ConfigError
 from sarb.labels import Targets
 from sarb.losses.asymmetric import asymmetric
 from sarb.methods.partial_bce import PartialBCE
+from sarb.methods.together import mean_share
 from sarb.networks.base import Network
 
 
@@ -44,4 +45,4 @@ class ASL(PartialBCE):
 
     def loss(self, logits: Tensor, targets: Targets) -> Tensor:
         """Mean over the known entries of logits (B, C); unknown entries get exactly zero gradient."""
-        return asymmetric(logits, targets, self.gamma_positive, self.gamma_negative, self.margin)
+        return asymmetric(logits, targets, self.gamma_positive, self.gamma_negative, self.margin, mean_share)

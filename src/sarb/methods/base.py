@@ -12,6 +12,7 @@ from sarb.batches.loader import Batch
 from sarb.errors import ConfigError, StageError
 from sarb.labels import LabelMatrix, Targets
 from sarb.losses import partial_bce
+from sarb.methods.together import mean_share, sum_share
 from sarb.networks.base import Network
 
 
@@ -93,7 +94,7 @@ class Method(nn.Module):
     def count(self, name: str, chosen: Tensor) -> None:
         """Count the entries of a mask (B, C) that were completed, under a name of :attr:`completes`.
 
-        Every process counts its own images, and the first one writes the log.
+        Every process counts its own images; the log has the sum.
         """
         self.counted[name] += int(chosen.sum())
 
@@ -121,9 +122,10 @@ class Method(nn.Module):
         return self.network.from_frozen(batch.images) if batch.frozen else self.network.maps(batch.images)
 
     def loss(self, logits: Tensor, targets: Targets) -> Tensor:
-        """Partial BCE in the chosen form."""
+        """Partial BCE in the chosen form; under ``torchrun`` this process's share of that of the whole batch."""
         weight = None if self.imbalance is None else self.positive_weight
-        return partial_bce(logits, targets, form=self.form, positive_weight=weight)
+        found = partial_bce(logits, targets, form=self.form, positive_weight=weight, count=mean_share)
+        return sum_share(found) if self.form == "image" else found
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Batch -> named loss terms."""

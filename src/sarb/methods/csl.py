@@ -14,6 +14,7 @@ from sarb.labels import LabelMatrix, Targets
 from sarb.losses.largest import largest
 from sarb.losses.partial_bce import full_precision
 from sarb.methods.an import AN
+from sarb.methods.together import over_all, sum_share
 from sarb.networks.base import Network
 
 
@@ -76,7 +77,7 @@ class CSL(AN):
         """The prior, by the network that ignored unknown labels."""
         training = self.training
         self.eval()
-        likely = torch.cat([self.network.head(self.maps(batch)).float().sigmoid() for batch in loader()])
+        (likely,) = over_all(loader, lambda batch: (self.network.head(self.maps(batch)).float().sigmoid(),))
         self.train(training)
         self.prior.copy_(likely.mean(0))
 
@@ -101,4 +102,4 @@ class CSL(AN):
         p = x.detach().sigmoid()
         positive = targets.value * (1 - p) ** self.powers[2] * logsigmoid(x)
         negative = (1 - targets.value) * p**absent * logsigmoid(-x)
-        return -(targets.weight * (positive + negative)).sum()
+        return sum_share(-(targets.weight * (positive + negative)).sum())

@@ -13,6 +13,7 @@ from sarb.errors import ConfigError, check_choice
 from sarb.labels import LabelMatrix, Targets
 from sarb.methods.base import Method
 from sarb.methods.strategies import STRATEGIES, Opinion, agreement, pseudo_labels
+from sarb.methods.together import over_all
 from sarb.networks.base import Network
 
 
@@ -103,11 +104,11 @@ class Curriculum(Method):
         done, within = divmod(epoch, max(1, self.epochs))
         member = within >= max(1, self.epochs - self.members + 1) and done < self.rounds - 1
         if self.strategy == "ensemble" and member:
-            self._ask(loader())
+            self._ask(loader)
 
     def end_round(self, loader: Callable[[], Iterable[Batch]]) -> None:
         """Label all unknown entries again."""
-        opinion, unknown, index = self._ask(loader())
+        opinion, unknown, index = self._ask(loader)
         pseudo = pseudo_labels(self.strategy, opinion, unknown, self.threshold)
         self.pseudo_value.zero_()
         self.pseudo_weight.zero_()
@@ -117,20 +118,21 @@ class Curriculum(Method):
             self.agreed.fill_(torch.nan)
 
     @torch.no_grad()
-    def _ask(self, batches: Iterable[Batch]) -> tuple[Opinion, Tensor, Tensor]:
+    def _ask(self, loader: Callable[[], Iterable[Batch]]) -> tuple[Opinion, Tensor, Tensor]:
         """Return the network's opinion on all readable training images, their unknown entries and indices."""
         training = self.training
         self.eval()
         for part in self._dropouts:
             part.train(self.passes > 1)
-        answers = []
-        for batch in batches:
+
+        def answer(batch: Batch) -> tuple[Tensor, ...]:
             maps = self.maps(batch)
             logits = torch.stack([self.network.head(maps).float() for _ in range(self.passes)])
             uncertainty = logits.sigmoid().std(0, correction=0)
-            answers.append((logits.mean(0), uncertainty, Targets.of(batch.labels).weight == 0, batch.index))
+            return logits.mean(0), uncertainty, Targets.of(batch.labels).weight == 0, batch.index
+
+        score, uncertainty, unknown, index = over_all(loader, answer)
         self.train(training)
-        score, uncertainty, unknown, index = (torch.cat(part) for part in zip(*answers, strict=True))
         if self.strategy == "ensemble":
             before = self.agreed[index]
             score = torch.where(before.isnan(), score, agreement(before, score))

@@ -8,10 +8,12 @@ from torch import Tensor
 
 from sarb.batches.loader import Batch
 from sarb.blends import InstanceBlend, known_positives, random_partner
+from sarb.blends.prototype import Lots
 from sarb.blends.quadrant import QuadrantBlend, quadrant_of
 from sarb.errors import ConfigError
 from sarb.labels import Targets
 from sarb.methods.semantic import SemanticMethod
+from sarb.methods.together import Pool, pool
 from sarb.networks.base import Network
 from sarb.networks.branches import Branch, classify_branches
 
@@ -19,9 +21,10 @@ from sarb.networks.branches import Branch, classify_branches
 class DSRB(SemanticMethod):
     """L = ℓ(plain) + w_i ℓ(IPRB) + w_p ℓ(PPRB) + λ L_cst, with one classifier for the three branches.
 
-    IPRB blends known positives of another image of the batch (of this process) into unknown labels. It is ILRB:
-    attention × maps is summed over the grid, so blending before or after the sum is the same. PPRB blends one
-    unknown label per image with a prototype of its category from another quadrant.
+    IPRB blends known positives of another image of the batch into unknown labels (with torchrun: of this process, or
+    with ``across_ranks`` of any). It is ILRB: attention × maps is summed over the grid, so blending before or after
+    the sum is the same. PPRB blends one unknown label per image with a prototype of its category from another
+    quadrant.
 
     Args:
         network: a network with a representation per category.
@@ -68,7 +71,7 @@ class DSRB(SemanticMethod):
         """Compute the prototypes at ``start``, then every ``refresh`` epochs."""
         super().begin_epoch(epoch, loader)
         if self.due(self.refresh):
-            self.position_blend.fit_quadrants(*self.collect(loader(), self._positives))
+            self.position_blend.fit_quadrants(*self.collect(loader, self._positives))
 
     def _positives(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         targets = Targets.of(batch.labels)
@@ -89,20 +92,25 @@ class DSRB(SemanticMethod):
         targets = Targets.of(batch.labels)
         maps = self.maps(batch)
         reps = self.network.represent(maps)
-        blends = self._blends(reps, targets, maps) if self.completing else {}
+        shared = pool(reps, targets)
+        blends = self._blends(reps, targets, maps, shared) if self.completing else {}
         plain, *logits = classify_branches(self.network, reps, [branch for branch, _ in blends.values()])
-        terms = {"cls": self.loss(plain, targets)}
+        terms = {"cls": shared.keep(self.loss(plain, targets))}
         if self.contrastive > 0:
-            terms["cst"] = self.compactness(reps, targets)
+            terms["cst"] = self.compactness(shared)
         for (name, (branch, complete)), scores in zip(blends.items(), logits, strict=True):
             self.count(name, branch.changed)
             terms[name] = self.weights[name] * self.loss(scores, complete)
         return terms
 
-    def _blends(self, reps: Tensor, targets: Targets, maps: Tensor) -> dict[str, tuple[Branch, Targets]]:
+    def _blends(
+        self, reps: Tensor, targets: Targets, maps: Tensor, shared: Pool
+    ) -> dict[str, tuple[Branch, Targets]]:
         """Blended representations and completed targets."""
-        instance, first = self.instance(reps, targets, random_partner(len(reps)).to(reps.device))
-        position, second = self.position_blend.blend(reps, targets, self.quadrants(maps))
+        partner = random_partner(len(shared.reps), shared.generator)[shared.rows]
+        instance, first = self.instance(reps, targets, partner, (shared.reps, shared.targets))
+        lots = Lots.draw(len(shared.reps), self.network.categories, shared.generator).of(shared.rows)
+        position, second = self.position_blend.blend(reps, targets, self.quadrants(maps), lots)
         return {
             "iprb": (Branch(instance, self.instance.chosen), first),
             "pprb": (Branch(position, self.position_blend.chosen, one_each=True), second),

@@ -9,6 +9,7 @@ from sarb.labels import Targets
 from sarb.losses.focal_margin import focal_present, hill
 from sarb.losses.partial_bce import full_precision
 from sarb.methods.an import AN
+from sarb.methods.together import sum_share
 from sarb.networks.base import Network
 
 
@@ -45,4 +46,5 @@ class Hill(AN):
         """Sum over the entries with weight."""
         x = full_precision(logits).where(targets.weight > 0, 0)
         present = focal_present(x, self.margin, self.gamma)
-        return (targets.weight * (targets.value * present + (1 - targets.value) * self.absent(x))).sum()
+        entries = targets.weight * (targets.value * present + (1 - targets.value) * self.absent(x))
+        return sum_share(entries.sum())

@@ -15,6 +15,7 @@ from sarb.blends.prototype import known_positives
 from sarb.labels import Targets
 from sarb.losses.similarity import prototype_contrast, threshold_loss
 from sarb.methods.pairs import support
+from sarb.methods.together import common_generator
 from sarb.methods.transfer import Transfer
 from sarb.networks.base import Network
 
@@ -80,9 +81,11 @@ class HST(Transfer):
         """Compute the prototypes at ``start``, then every ``refresh`` epochs."""
         super().begin_epoch(epoch, loader)
         if self.due(self.refresh):
-            features, owner = self.collect(loader(), self._positives)
+            features, owner = self.collect(loader, self._positives)
             categories, prototypes, _ = self.centers.shape
-            centers, counts = kmeans_by_owner(features, owner, categories, prototypes, restarts=2)
+            centers, counts = kmeans_by_owner(
+                features, owner, categories, prototypes, common_generator(), restarts=2
+            )
             self.centers.copy_(normalize(centers, dim=2))
             self.counts.copy_(counts)
 

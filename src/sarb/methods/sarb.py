@@ -11,10 +11,12 @@ from torch import Tensor
 
 from sarb.batches.loader import Batch
 from sarb.blends import InstanceBlend, PrototypeBlend, known_positives, random_partner
+from sarb.blends.prototype import Lots
 from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix, Targets
 from sarb.losses import contrastive
 from sarb.methods.base import Method
+from sarb.methods.together import Pool, common_generator, over_all, pool
 from sarb.networks.base import Network
 from sarb.networks.branches import Branch, classify_branches
 
@@ -118,7 +120,7 @@ class SARB(Method):
         self.blending = epoch >= self.in_epochs(self.start)
         since = epoch - self.in_epochs(self.start)
         if self.plrb is not None and self.blending and since % max(1, self.in_epochs(self.refresh)) == 0:
-            self.plrb.fit(*self._positives(loader()))
+            self.plrb.fit(*self._positives(loader), common_generator())
 
     def note(self, epoch: int) -> str:
         """Say when blending begins, because the loss then has more terms."""
@@ -127,48 +129,54 @@ class SARB(Method):
         )
 
     @torch.no_grad()
-    def _positives(self, batches: Iterable[Batch]) -> tuple[Tensor, Tensor]:
+    def _positives(self, loader: Callable[[], Iterable[Batch]]) -> tuple[Tensor, Tensor]:
         """Representations (M, D) of all known positives in the training images, and their categories (M,)."""
+
+        def read(batch: Batch) -> tuple[Tensor, Tensor]:
+            reps = self.network.represent(self.maps(batch))
+            return known_positives(reps, Targets.of(batch.labels))
+
         training = self.training
         self.eval()
-        features = []
-        owners = []
-        for batch in batches:
-            reps = self.network.represent(self.maps(batch))
-            positives, categories = known_positives(reps, Targets.of(batch.labels))
-            features.append(positives)
-            owners.append(categories)
+        features, owners = over_all(loader, read)
         self.train(training)
-        return torch.cat(features), torch.cat(owners)
+        return features, owners
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Batch -> {"cls", "cst", "ilrb", "plrb"}, the last two from epoch ``start`` on."""
         targets = Targets.of(batch.labels)
         reps = self.network.represent(self.maps(batch))
-        terms = {"cst": self._compactness(reps, targets)} if self.contrastive > 0 else {}
-        blends = self._blends(reps, targets) if self.blending else {}
+        shared = pool(reps, targets)
+        terms = {"cst": self._compactness(shared)} if self.contrastive > 0 else {}
+        blends = self._blends(reps, targets, shared) if self.blending else {}
         # the same as self.network.classify on reps and on each blend, in half the time
         plain, *logits = classify_branches(self.network, reps, [branch for branch, _ in blends.values()])
         for (name, (_, complete)), scores in zip(blends.items(), logits, strict=True):
             terms[name] = self.loss(scores, complete)
-        return {"cls": self.loss(plain, targets), **terms}
+        return {"cls": shared.keep(self.loss(plain, targets)), **terms}
 
-    def _compactness(self, reps: Tensor, targets: Targets) -> Tensor:
+    def _compactness(self, shared: Pool) -> Tensor:
         """λ L_cst; λ rises over the first epochs."""
         ramp = min(1.0, self.position / self.ramp) if self.ramp > 0 else 1.0
         distance = contrastive(
-            reps, targets, form=self.contrastive_form, without_positives=self.without_positives
+            shared.reps,
+            shared.targets,
+            form=self.contrastive_form,
+            without_positives=self.without_positives,
+            generator=shared.generator,
         )
         return self.contrastive * ramp * distance
 
-    def _blends(self, reps: Tensor, targets: Targets) -> dict[str, tuple[Branch, Targets]]:
+    def _blends(self, reps: Tensor, targets: Targets, shared: Pool) -> dict[str, tuple[Branch, Targets]]:
         """Blended representations and completed targets, by name of the blend."""
         blends = {}
         if self.ilrb is not None:
-            blended, complete = self.ilrb(reps, targets, random_partner(len(reps)).to(reps.device))
+            partner = random_partner(len(shared.reps), shared.generator)[shared.rows]
+            blended, complete = self.ilrb(reps, targets, partner, (shared.reps, shared.targets))
             blends["ilrb"] = Branch(blended, self.ilrb.chosen), complete
         if self.plrb is not None:
-            blended, complete = self.plrb(reps, targets)
+            lots = Lots.draw(len(shared.reps), self.network.categories, shared.generator).of(shared.rows)
+            blended, complete = self.plrb(reps, targets, lots=lots)
             blends["plrb"] = Branch(blended, self.plrb.chosen, one_each=True), complete
         for name, (branch, _) in blends.items():
             self.completed[name] += int(branch.changed.sum())

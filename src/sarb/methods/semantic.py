@@ -11,9 +11,10 @@ from torch import Tensor
 
 from sarb.batches.loader import Batch
 from sarb.errors import ConfigError
-from sarb.labels import LabelMatrix, Targets
+from sarb.labels import LabelMatrix
 from sarb.losses import contrastive
 from sarb.methods.base import Method
+from sarb.methods.together import Pool, over_all
 from sarb.networks.base import Network
 
 
@@ -23,7 +24,7 @@ class SemanticMethod(Method):
     Args:
         network: a network with a representation per category.
         start: first epoch (from 0) with completed labels; a value between 0 and 1 is a share of all epochs.
-        contrastive: λ, on the images of this process.
+        contrastive: λ, on the images of this process, or with ``across_ranks`` of all.
         ramp: epochs over which λ rises from 0.
         form: normalisation of the partial BCE.
     """
@@ -72,15 +73,18 @@ class SemanticMethod(Method):
         """The share of an auxiliary loss that counts, from 0 to 1 over the first epochs."""
         return min(1.0, self.position / self.ramp) if self.ramp > 0 else 1.0
 
-    def compactness(self, reps: Tensor, targets: Targets) -> Tensor:
-        """λ L_cst of representations (B, C, D)."""
-        return self.contrastive * self.rise * contrastive(reps, targets)
+    def compactness(self, shared: Pool) -> Tensor:
+        """λ L_cst of the representations of a pool."""
+        distance = contrastive(shared.reps, shared.targets, generator=shared.generator)
+        return self.contrastive * self.rise * distance
 
     @torch.no_grad()
-    def collect(self, batches: Iterable[Batch], read: Callable[[Batch], tuple[Tensor, ...]]) -> list[Tensor]:
+    def collect(
+        self, loader: Callable[[], Iterable[Batch]], read: Callable[[Batch], tuple[Tensor, ...]]
+    ) -> list[Tensor]:
         """Join what ``read`` finds in all training images, in eval mode; the same in every process."""
         training = self.training
         self.eval()
-        found = [read(batch) for batch in batches]
+        found = over_all(loader, read)
         self.train(training)
-        return [torch.cat(parts) for parts in zip(*found, strict=True)]
+        return found

@@ -10,6 +10,7 @@ from sarb.labels import Targets
 from sarb.losses.focal_margin import focal_absent, focal_present
 from sarb.losses.partial_bce import full_precision
 from sarb.methods.hill import Hill
+from sarb.methods.together import sum_share
 from sarb.networks.base import Network
 
 
@@ -60,4 +61,4 @@ class SPLC(Hill):
         value, weight = assumed
         x = full_precision(logits)
         present = focal_present(x, self.corrected_margin, self.gamma)
-        return (weight * (value * present + (1 - value) * self.absent(x))).sum()
+        return sum_share((weight * (value * present + (1 - value) * self.absent(x))).sum())

@@ -12,6 +12,7 @@ from sarb.labels import Targets
 from sarb.methods.base import Rate
 from sarb.methods.pairs import PairHead, pair_loss
 from sarb.methods.semantic import SemanticMethod
+from sarb.methods.together import pool
 from sarb.networks.base import Network
 
 
@@ -67,9 +68,11 @@ class Transfer(SemanticMethod):
         reps = self.network.represent(self.maps(batch))
         logits = self.network.classify(reps)
         pairs = self.pairs(reps)
-        terms = {"cls": self.loss(logits, targets), "pair": self.pair * self.rise * pair_loss(pairs, targets)}
+        shared = pool(reps, targets)
+        pair = self.pair * self.rise * pair_loss(pairs, targets)
+        terms = {"cls": shared.keep(self.loss(logits, targets)), "pair": pair}
         if self.contrastive > 0:
-            terms["cst"] = self.compactness(reps, targets)
+            terms["cst"] = self.compactness(shared)
         if self.completing:
             sure, more = self.decide(reps, pairs, targets)
             terms |= {name: self.loss(logits, self._completed(targets, name, sure[name])) for name in sure}

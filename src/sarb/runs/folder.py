@@ -221,11 +221,12 @@ class RunFolder:
             raise SarbError(f"{file}: cannot be read, so the run cannot be resumed (there is no such file)")
         before = self.config
         config = json.loads(json.dumps(config))  # JSON knows no tuples
+        usual = Settings().as_dict()  # of settings that did not exist yet when the run began
         differences = [
             f"{key}: was {before.get(section, {}).get(key)!r}, now {config[section].get(key)!r}"
             for section in ("settings", "data")
             for key in sorted({*before.get(section, {}), *config[section]} - MAY_DIFFER)
-            if before.get(section, {}).get(key) != config[section].get(key)
+            if before.get(section, {}).get(key, usual.get(key)) != config[section].get(key)
         ]
         if differences:
             raise SarbError(

@@ -6,6 +6,9 @@ checkpoints   when it saves its state, also inside an epoch, and how it is taken
 attributes    what a method keeps between two steps outside parameters and buffers
 diverged      stop where a number is not finite, and say where it began
 epochs        its epochs in words
+spread        several processes, and the parts of a step
+norms         batch norms over all processes
+compiling     torch.compile for the trained part
 fitted        a run of a fitted method: compute features, fit the ladder, try a residual
 residual      the last rung of the ladder: a semantic network on top
 finetune      train the last stage of the backbone too, if asked to, and keep it if held-out images gain

@@ -134,7 +134,7 @@ class Tuning:
         sample = self.whole.take(rows[:TIMED_IMAGES])
         training = StageTraining(sample, few, None, self.backbone, Progress(enabled=False))
         image, step = training.measure()
-        in_epoch = -(-len(self.split.train) // (few.batch_size * training.accelerator.num_processes))
+        in_epoch = -(-len(self.split.train) // (few.batch_size * few.accumulate))
         epochs = self.settings.grown(in_epoch).epochs
         cached = use_cache(self.settings, training.method, training.device, training.model.network.backbone)
         passes = 1 + self.settings.cache_views if cached else epochs + 1
@@ -174,13 +174,14 @@ class StageTraining(Training):
             maps = self.model.network.backbone.frozen(batch.images)
         float(maps.sum())  # wait for a GPU
         image = (time.perf_counter() - started) / max(1, len(batch.index))
-        repeated = np.arange(self.settings.batch_size) % max(1, len(batch.index))
+        own = -(-self.settings.batch_size // self.spread.world)
+        repeated = np.arange(own) % max(1, len(batch.index))
         full = Batch(maps[repeated], batch.labels[repeated], batch.index[repeated], frozen=True)
         self.method.train()
         steps: list[float] = []
         while len(steps) < TIMED_STEPS and sum(steps) < TIMED_SECONDS:
             started = time.perf_counter()
-            self._step(full, 0, 0, 1)
+            self._step([full], 0, 0, 1)
             steps.append(time.perf_counter() - started)
         return image, min(steps)  # the first step also prepares the others
 

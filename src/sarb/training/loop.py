@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,8 +17,9 @@ from sarb.batches.loader import Batch, Batches, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
 from sarb.data.dataset import Dataset
 from sarb.errors import ConfigError
-from sarb.inference.prediction import infer
+from sarb.inference.prediction import infer, joined
 from sarb.methods.base import Method
+from sarb.methods.together import Step, drawing, during
 from sarb.metrics import evaluate as measure
 from sarb.model import Model, load_model, new_model, start_from
 from sarb.progress import Advance, Progress
@@ -27,9 +29,17 @@ from sarb.runs.checkpoint import State
 from sarb.runs.folder import RunFolder
 from sarb.settings import Settings
 from sarb.training.checkpoints import Checkpoints
+from sarb.training.compiling import Compiled
 from sarb.training.diverged import check_gradients, check_loss, check_state
 from sarb.training.epochs import EpochTable, summary
+from sarb.training.norms import SyncNorms
 from sarb.training.optim import OPTIMIZERS, parameter_groups, schedule_factor
+from sarb.training.spread import PlainPass, Spread, grouped
+
+#: for another process, in a barrier or a sum
+LONGEST_WAIT = timedelta(hours=12)
+#: a batch of several processes may be too large for one of them
+MOST_WITHOUT_GRADIENT = 64
 
 
 class Training:
@@ -45,22 +55,28 @@ class Training:
         init: str | Path | Model | None,
         talk: Progress,
     ) -> None:
-        from accelerate import Accelerator, DistributedDataParallelKwargs
+        from accelerate import Accelerator, DistributedDataParallelKwargs, InitProcessGroupKwargs
 
         self.accelerator = Accelerator(
             cpu=settings.device == "cpu" or not torch.accelerator.is_available(),
-            mixed_precision=settings.precision,
+            mixed_precision="no" if settings.precision == "fp64" else settings.precision,
             # A method need not use all its parameters in every step: α and β rest until blending starts.
-            kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
+            # The others wait while the first process computes the feature cache. A lost process is noticed at once.
+            kwargs_handlers=[
+                DistributedDataParallelKwargs(find_unused_parameters=True),
+                InitProcessGroupKwargs(timeout=LONGEST_WAIT),
+            ],
         )
         self.device = self.accelerator.device
+        self.spread = Spread(self.accelerator, settings)
         talk = talk if self.accelerator.is_main_process else Progress(enabled=False)
         self.talk = talk
         self.state = State()
+        self.dtype: torch.dtype | None = None
         torch.manual_seed(settings.seed)
         self.split = Split.of(train, valid, settings.seed)
         self.skipped = Skipped(self.split, talk)
-        steps = -(-len(self.split.train) // (settings.batch_size * self.accelerator.num_processes))
+        steps = -(-len(self.split.train) // (settings.batch_size * settings.accumulate))
         asked = settings.epochs
         settings = settings.grown(steps)
         self.settings = settings
@@ -84,8 +100,15 @@ class Training:
         self.method.eval()  # a start from the data must not move the batch norms
         if init is None:
             self.model.network.initialise(self.split.train.labels, self._activations)
+        if settings.precision == "fp64":
+            self.dtype = torch.float64
+            self.method.double()
         # Only a method that trains several times from the start needs to remember the start.
         self.initial = {} if self.method.rounds == 1 else copy.deepcopy(self.method.state_dict())
+        self.method.train()
+        synchronised = settings.sync_batch_norm is not False and self.spread.world > 1
+        self.norms = SyncNorms(self.method, talk) if synchronised else None
+        self.compiled = Compiled(self.model.network, self.device.type) if settings.compile else None
         self._optimise()
         processes = self.accelerator.num_processes
         self.checkpoints = Checkpoints(self.method, settings.checkpoint_every, processes, talk)
@@ -106,7 +129,7 @@ class Training:
 
     def open(self, folder: RunFolder, config: dict[str, Any], resume: bool) -> None:
         """Start the run folder, or take up the run that is in it."""
-        if resume and folder.checkpoint.is_file():
+        if self.spread.agree(f"{folder.checkpoint}", resume and folder.checkpoint.is_file()):
             folder.check_same(config)
             self.take_up(folder.checkpoint, f"{folder.path}")
             return
@@ -139,7 +162,7 @@ class Training:
         settings = self.settings
         state = self.state
         total = settings.epochs * self.method.rounds
-        steps = len(self._batches(0))
+        steps = self._steps
         table = EpochTable(total)
         self.talk.say(
             f"train: method {settings.method}, network {settings.network}, {total} epochs of {steps} steps"
@@ -158,12 +181,22 @@ class Training:
                     folder.write_tables(state.log, state.step_rows(), self.skipped.rows())
                     told(state.log)
                 self._save()
-        self.model.network.eval()
+        self._end()
         if folder is not None and self.accelerator.is_main_process:
             used = self.skipped.used()
             folder.write_train(used)
             self.model.save(folder.model.path, model_card(self.model, settings.as_dict(), used))
         self.accelerator.wait_for_everyone()
+
+    def _end(self) -> None:
+        """Leave a plain network in fp32, ready to predict."""
+        if self.norms is not None:
+            self.norms.restore()
+        if self.compiled is not None:
+            self.compiled.restore()
+        if self.dtype is not None:
+            self.method.float()
+        self.model.network.eval()
 
     def _save(self) -> None:
         """Write a checkpoint of this moment, if the training has a file for it."""
@@ -183,25 +216,31 @@ class Training:
 
     def _new_round(self) -> None:
         """Train again from re-initialised weights; what the method remembers outside the network stays."""
-        self.method.end_round(self._plain_batches)
+        with drawing(self.spread.generator):
+            self.method.end_round(self._plain)
         network = {key: value for key, value in self.initial.items() if key.startswith("network.")}
         self.method.load_state_dict({**self.method.state_dict(), **network})
         self._optimise()
 
-    def _batches(self, epoch: int, start: int = 0) -> Batches:
-        rank = self.accelerator.process_index
-        world = self.accelerator.num_processes
+    @property
+    def _steps(self) -> int:
+        """Optimiser steps of an epoch."""
+        return -(-len(self._batches(0)) // self.settings.accumulate)
+
+    def _batches(self, epoch: int, step: int = 0) -> Batches:
+        """The parts of this process in an epoch, without those of the steps that are done."""
         settings = self.settings
-        return Batches(len(self.sources.train), settings.batch_size, epoch, settings.seed, rank, world, start)
+        place = (self.spread.rank, self.spread.world, step * settings.accumulate)
+        return Batches(len(self.sources.train), settings.batch_size, epoch, settings.seed, *place)
 
     def _begin_epoch(self, epoch: int) -> None:
-        rank = self.accelerator.process_index
         # All randomness of an epoch follows from (seed, epoch), so a resumed run repeats it exactly.
-        torch.manual_seed(int(np.random.SeedSequence([self.settings.seed, epoch, rank]).generate_state(1)[0]))
+        self.spread.begin_epoch(epoch)
         if epoch and epoch % self.settings.epochs == 0:
             self._new_round()
         self.method.train()
-        self.method.begin_epoch(epoch, self._plain_batches)
+        with drawing(self.spread.generator):
+            self.method.begin_epoch(epoch, self._plain)
         if note := self.method.note(epoch):
             self.talk.detail(f"epoch {epoch}: {note}")
 
@@ -211,14 +250,16 @@ class Training:
         if state.step:
             method.train()
             self.checkpoints.continue_epoch()
+            self.spread.continue_epoch(method.figures())
         else:
             self._begin_epoch(epoch)
-        count = len(self._batches(epoch))
+        count = self._steps
         about = summary(epoch, state.log)
         loader = make_loader(self.sources.train, self._batches(epoch, state.step), self.settings.workers)
-        for number, batch in enumerate(loader, state.step):
-            self.skipped.add("train", batch.failures)
-            for term, value in self._step(batch, epoch, number, count).items():
+        for number, parts in enumerate(grouped(loader, self.settings.accumulate), state.step):
+            for part in parts:
+                self.skipped.add("train", part.failures)
+            for term, value in self._step(parts, epoch, number, count).items():
                 state.sums[term] = state.sums.get(term, 0.0) + value
             state.step = number + 1
             self.advance(1, about)
@@ -229,11 +270,12 @@ class Training:
         check_state(method, self.optimizer, f"epoch {epoch}, step {count - 1}")
         steps = sum(loss is not None for loss in state.steps[-count:])
         row: dict[str, Any] = {"epoch": epoch, **{name: value / steps for name, value in state.sums.items()}}
-        return {**row, "lr": state.lr, **method.figures()}
+        return {**row, "lr": state.lr, **self.spread.figures(method.figures())}
 
-    def _step(self, batch: Batch, epoch: int, number: int, count: int) -> dict[str, float]:
-        # A process that could read none of its images would leave the others waiting: all leave out the step.
-        if not self.accelerator.gather(torch.tensor([len(batch.index)], device=self.device)).all():
+    def _step(self, parts: Sequence[Batch], epoch: int, number: int, count: int) -> dict[str, float]:
+        known = zip(parts, self.spread.steps(parts), strict=True)
+        read = [(part.to(self.device, self.dtype), step) for part, step in known if step is not None]
+        if not read:
             self.state.steps.append(None)
             return {}
         settings = self.settings
@@ -246,46 +288,70 @@ class Training:
         for group in self.optimizer.param_groups:
             group["lr"] = group["base_lr"] * factor
         self.state.lr = max(group["lr"] for group in self.optimizer.param_groups)
-        batch = batch.to(self.device)
-        with self.accelerator.autocast():
-            terms = self.wrapped(batch)
-            loss = sum(terms.values(), torch.zeros((), device=self.device))
-        check_loss(loss, terms, batch, self.method, self.split.train.labels.paths, where)
         self.optimizer.zero_grad(set_to_none=True)
-        self.accelerator.backward(loss)
+        sums: dict[str, float] = {}
+        for place, (part, shared) in enumerate(read, 1):
+            with nullcontext() if place == len(read) else self.accelerator.no_sync(self.wrapped):
+                terms = self._backward(part, shared, len(read), where)
+            for term, value in self.spread.means(terms).items():
+                sums[term] = sums.get(term, 0.0) + value / len(read)
         if self.accelerator.scaler is None:  # which leaves out steps with such gradients itself
             check_gradients(self.method, where)
         if settings.clip > 0:
             self.accelerator.clip_grad_norm_(self.method.parameters(), settings.clip)
         self.optimizer.step()
         self.method.end_step()
-        self.state.steps.append(round(loss.item(), 6))
-        return {"loss": loss.item(), **{f"loss_{name}": value.item() for name, value in terms.items()}}
+        self.state.steps.append(round(sums["loss"], 6))
+        return sums
 
-    def _plain_batches(self) -> Iterable[Batch]:
-        batches = Batches(len(self.sources.plain), self.settings.batch_size)
+    def _backward(self, part: Batch, shared: Step, parts: int, where: str) -> dict[str, Tensor]:
+        """Add the gradient of one part of a step; return its loss and the terms."""
+        with self.accelerator.autocast(), during(shared), drawing(self.spread.generator):
+            terms = self.wrapped(part)
+            loss = sum(terms.values(), torch.zeros((), device=self.device))
+        check_loss(loss, terms, part, self.method, self.split.train.labels.paths, where)
+        self.accelerator.backward(loss if parts == 1 else loss / parts)
+        return {"loss": loss, **{f"loss_{name}": value for name, value in terms.items()}}
+
+    @property
+    def _plain(self) -> PlainPass:
+        """What a method gets as ``loader``."""
+        return PlainPass(self._plain_batches, self.spread)
+
+    @property
+    def _without_gradient(self) -> int:
+        """Images per batch where nothing learns: the same in one process and in many, so that sums agree."""
+        return min(self.settings.batch_size, MOST_WITHOUT_GRADIENT)
+
+    def _plain_batches(self, rank: int = 0, world: int = 1) -> Iterable[Batch]:
+        batches = Batches(len(self.sources.plain), self._without_gradient).share(rank, world)
         loader = make_loader(self.sources.plain, batches, self.settings.workers)
-        return (batch.to(self.device) for batch in self.skipped.readable("train", loader))
+        return (batch.to(self.device, self.dtype) for batch in self.skipped.readable("train", loader))
 
     def _activations(self) -> Iterable[Tensor]:
         """What the frozen stages make of the training images."""
         frozen = self.model.network.backbone.frozen
         return (batch.images if batch.frozen else frozen(batch.images) for batch in self._plain_batches())
 
+    def _single(self) -> Model:
+        """The model as it is saved, in fp32."""
+        if self.dtype is None:
+            return self.model
+        return Model(copy.deepcopy(self.model.network).float(), self.model.categories, self.model.config)
+
     def _validate(self, folder: RunFolder | None) -> dict[str, Any]:
         """Metrics on the known labels of the validation images; remember the best epoch."""
         if not len(self.split.valid):
             return {}
-        network = self.model.network
-        batches = Batches(len(self.sources.valid), self.settings.batch_size)
-        logits, index, failures = infer(
-            network, make_loader(self.sources.valid, batches, self.settings.workers)
-        )
+        batches = Batches(len(self.sources.valid), self._without_gradient)
+        batches = batches.share(self.spread.rank, self.spread.world)
+        loader = make_loader(self.sources.valid, batches, self.settings.workers)
+        logits, index, failures = joined(infer(self.model.network, loader))
         self.skipped.add("valid", failures)
         result = measure(logits, self.split.valid.labels.take(index))
         if result["mAP"] > self.state.best:
             self.state.best = result["mAP"]
             self.state.best_epoch = self.state.epoch
             if folder is not None and self.accelerator.is_main_process:
-                self.model.save(folder.best.path)
+                self._single().save(folder.best.path)
         return {f"valid_{name}": result[name] for name in ("mAP", "mAP_interpolated", "OF1", "CF1")}

@@ -16,6 +16,7 @@ from sarb.batches.sources import Sources, Split
 from sarb.data.dataset import Dataset
 from sarb.errors import ConfigError, SarbError, check_type, setting
 from sarb.labels import LabelMatrix
+from sarb.methods.together import connected
 from sarb.model import LEARNED, Model
 from sarb.progress import Progress
 from sarb.registry import METHODS, find
@@ -151,16 +152,17 @@ def start_run(
     folder = None if out is None else RunFolder(out)
     trackers = Trackers.of(track, None if folder is None else folder.path)
     _check_start(train, folder, resume)  # before the first long computation
-    training = kind(train, settings, valid, init, Progress.of(progress))
-    config = _config(training, record or {})
-    finished = False
-    if folder is not None:
-        training.open(folder, config, resume)
-        finished = resume and training.finished and folder.model.exists()
-    if not finished:
-        with trackers:
-            trackers.open(config, training.state.log, writing=training.writes)
-            training.run(folder, trackers.log)
+    with connected():
+        training = kind(train, settings, valid, init, Progress.of(progress))
+        config = _config(training, record or {})
+        finished = False
+        if folder is not None:
+            training.open(folder, config, resume)
+            finished = resume and training.finished and folder.model.exists()
+        if not finished:
+            with trackers:
+                trackers.open(config, training.state.log, writing=training.writes)
+                training.run(folder, trackers.log)
     return Run(
         model=training.model if folder is None or not finished else Model.load(folder.model.path),
         settings=training.settings,

@@ -15,6 +15,7 @@ from sarb.errors import ConfigError, check_share, unknown_name
 from sarb.inference.prediction import match_categories, predict, readable
 from sarb.labelling.calibration import Calibration, calibrate
 from sarb.labels import LabelMatrix
+from sarb.methods.together import objects_of_all
 from sarb.model import load_model
 from sarb.progress import Progress
 from sarb.report import Report, write_report
@@ -177,9 +178,13 @@ def train_session(
             record=job.record(data, folder),
             track=trackers,
         )
-        if not run.writes:  # started by torchrun: the first process tests and reports for all
+        tested = finished_report(folder, page) if run.finished and run.writes else None
+        if not run.writes:  # torchrun: the first process tests and reports, the others help it to score
+            if not objects_of_all(False)[0]:
+                _help_to_score(run, data.test)
             raise SystemExit(0)
-        if run.finished and (tested := finished_report(folder, page)):
+        objects_of_all(tested is not None)
+        if tested is not None:
             talk.say(f"{folder}: this run is finished and tested already; nothing was changed")
             return folder, tested
         talk.say(_calibration(run))
@@ -307,8 +312,15 @@ def validation_scores(run: Run) -> tuple[Scores, LabelMatrix, Scores] | None:
     held = match_categories(run.model, run.split.valid)
     # cached features belong to a whole data set, of which the images split off are a part
     whole = run.split.whole if len(run.split.held) and run.sources.cached else held
-    scores = predict(run.model, whole, cache=run.sources.cached, unreadable="skip")
+    scores = predict(run.model, whole, cache=run.sources.cached, unreadable="skip", shared=True)
     return *both(scores, held.labels), scores
+
+
+def _help_to_score(run: Run, test: Dataset) -> None:
+    """What the other processes of ``torchrun`` do while the first calibrates and tests: their share of the images."""
+    validation_scores(run)
+    whole = match_categories(run.model, test)
+    predict(run.model, whole, cache=run.sources.cached, unreadable="skip", shared=True)
 
 
 def _list_unreadable(folder: RunFolder, held: Dataset, scores: Scores) -> None:
@@ -331,7 +343,9 @@ def evaluate_run(run: Run, test: Dataset, page: bool = True, talk: Progress | No
     talk = talk or Progress(enabled=False)
     whole = match_categories(run.model, test)
     talk.say(f"test: {len(whole):,} images that were not trained on")
-    scores = predict(run.model, whole, cache=run.sources.cached, unreadable="skip", progress=talk)
+    scores = predict(
+        run.model, whole, cache=run.sources.cached, unreadable="skip", progress=talk, shared=True
+    )
     test = readable(whole, scores)
     calibration = folder.calibration() or Calibration.identity(run.model.categories)
     report = Report.of(scores, test.labels, _title(folder), calibration)
