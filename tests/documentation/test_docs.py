@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import inspect
 import re
+import subprocess
 import sys
 import tomllib
 
@@ -125,6 +126,11 @@ def test_add_a_method(tmp_path, monkeypatch):
         block.text for block in blocks(DOCS / "add-a-method.md") if block.language == "python"
     ]
     (tmp_path / "assume_negative.py").write_text(source, encoding="utf-8")
+    rules = ["--config", str(ROOT / "pyproject.toml")]
+    checked = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", *rules, str(tmp_path)], capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout
     monkeypatch.setattr(sarb.methods, "__path__", [*sarb.methods.__path__, str(tmp_path)])
     for name, target in ast.literal_eval("{" + line + "}").items():
         monkeypatch.setitem(sarb.METHODS, name, target)

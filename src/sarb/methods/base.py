@@ -33,7 +33,7 @@ class Method(nn.Module):
     Attributes:
         needs: stages that the network must have.
         views: names of the transforms that make the views of an image; the first one gives ``batch.images``.
-        cacheable: whether it can train on cached activations; not if it mixes pixels or needs paired views.
+        cacheable: whether it can train on cached activations; not if it mixes pixels. Several views need pixels anyway.
         on_top: whether it can train the residual of ``auto``; not if it mixes images, whose mixtures have no scores.
         rounds: how often the whole schedule runs, each time from the initial weights (curriculum labeling).
         unset: names of buffers in which NaN means "not yet"; NaN anywhere else stops the training.
