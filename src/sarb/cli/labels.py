@@ -70,7 +70,7 @@ def calibrate(
         return
     found = calibrate_session(run, folds=folds, method=method, seed=seed, progress=not quiet)
     if as_json:
-        kept = {key: found.figures[key] for key in ("calibration_error", "brier_score")}
+        kept = {key: found.figures[key] for key in ("calibration_error", "brier_score", "OF1", "extreme")}
         echo(json.dumps({"method": found.method, "source": found.source, **kept}, indent=2))
     elif not quiet:
         echo(describe(found, run), err=True)

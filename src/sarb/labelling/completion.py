@@ -164,8 +164,8 @@ def complete(
         min_confidence: fill a label only if it is at least this probable: present where p ≥ x, absent where
             1 − p ≥ x.
         min_precision: fill as present so that at least this share of each category's filled labels is right,
-            as counted on held-out labels. An entry is filled as absent where its own 1 − p reaches this
-            share: as a group, absent labels nearly always do.
+            as counted on held-out labels and as their mean probability says. An entry is filled as absent
+            where its own 1 − p reaches this share: as a group, absent labels nearly always do.
         out_of_fold: scores of the same images by models that have not seen the labels they score. They
             are used to find conflicts, because a model believes the labels it was trained on.
     """
@@ -232,13 +232,18 @@ def _backing(
 
 
 def _precise(calibrated: Floats, labels: LabelMatrix, calibration: Calibration, target: float) -> Floats:
-    """Thresholds (C,) for a precision: from held-out labels if there are any, else from the probabilities."""
+    """Thresholds (C,) for a precision, which held-out labels and the mean probability of the filled both reach.
+
+    Without held-out labels only the probabilities count.
+    """
+    unknown = np.where(labels.known, np.nan, calibrated)
     if calibration.counts.sum():
-        return for_precision(calibration.ordered(labels.categories).counts, target)
+        counted = for_precision(calibration.ordered(labels.categories).counts, target)
+        return np.maximum(counted, expected_for_precision(unknown, target))
     check_share("min_precision", target)
     warnings.warn(
         "there are no held-out labels to measure precision on, so the network's own probabilities are used "
         "as they are; run 'sarb calibrate RUN' first",
         stacklevel=3,
     )
-    return expected_for_precision(np.where(labels.known, np.nan, calibrated), target)
+    return expected_for_precision(unknown, target)

@@ -93,15 +93,21 @@ def test_labels_that_teach_nothing(source):
     checked = check(source(text), encoding="binary")
     assert checked.ok
     assert found(checked) == [
-        ("category-without-present", None, "z"),
+        ("category-without-label", None, "z"),
         ("category-without-absent", None, "x"),
-        ("category-without-absent", None, "z"),
         ("category-without-present", None, "x"),
-        ("category-without-present", None, "z"),
         ("category-without-absent", None, "y"),
-        ("category-without-absent", None, "z"),
         ("image-without-label", 5, "d.png"),
     ]
+    assert "'z' has neither a present nor an absent label" in str(checked) and "-o ignore=z" in str(checked)
+
+
+def test_many_images_without_a_label_are_one_line(source):
+    unknown = "".join(f"{name}.png,train,,\n" for name in "bcde")
+    checked = check(source(f"file_name,split,x,y\na.png,train,1,0\n{unknown}"), encoding="binary", test=0)
+    assert checked.findings.counts["warning", "image-without-label"] == 4
+    assert str(checked).count("no known label") == 1
+    assert "4 of 5 train images have no known label, first 'b.png'" in str(checked)
     only = check(source("file_name,split,x,y\na.png,train,1,\nb.png,test,1,0\n"), encoding="binary")
     assert ("no-absent", None, None) in found(only, "error")
     none = check(source("file_name,split,x,y\na.png,test,1,0\n"), encoding="binary")
