@@ -28,6 +28,7 @@ import sarb
 from benchmarks.fits import commit
 from benchmarks.source import Cell, Source, add_folders, add_options, chosen_masks, fit_labels, sources
 from sarb.files import write_csv
+from sarb.labelling.scale import on_scale
 from sarb.labelling.thresholds import best_f1
 from sarb.labels import LabelMatrix
 from sarb.metrics import evaluate
@@ -81,7 +82,8 @@ def measured(file: Path) -> dict[str, Any]:
     stored = np.load(file)
     names = [f"c{number}" for number in range(stored["labels"].shape[1])]
     labels = LabelMatrix(stored["labels"], names)
-    found = sarb.calibrate(Scores(stored["held"], names), labels)
+    held, train = (Scores(stored[name], names) for name in ("held", "train"))
+    found = sarb.calibrate(on_scale(held, train, labels), labels)
     test = Scores(stored["test"], names)
     calibrated = found(test)
     half = np.full(len(names), 0.5)

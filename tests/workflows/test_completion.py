@@ -172,7 +172,8 @@ def test_figures_that_say_little_say_so():
     count = int(rare.counts[0].sum())
     assert 0 < count < 100 and f"only {count} held-out labels are present" in describe(rare)
     many = calibrate(*make(3_000, [0.4, 0.4], [-2.0, 0.0], known=0.5)[:2])
-    assert len(describe(many).splitlines()) == 3
+    lines = describe(many).splitlines()
+    assert len(lines) == 4 and lines[3].startswith("OF1 on the held-out labels: ")
     worse = {"before": 0.02, "after": 0.02}
     assert "no better than before" in describe(
         replace(many, figures={**many.figures, "calibration_error": worse})
@@ -289,3 +290,22 @@ def test_out_of_fold_scores_belong_to_files_not_to_names(plain, squares, tmp_pat
     assert np.array_equal(elsewhere.out_of_fold.logits, elsewhere.scores.logits)
     own = score_splits(plain, moved, ["train"], "model", own_data=True, progress=False)
     assert np.allclose(own.out_of_fold.logits, found.out_of_fold.logits)
+
+
+def test_thresholds_that_are_kept_or_extreme_are_told():
+    found = calibrate(*make(300, [1.0, 1.0], [-2.0, 0.0], known=0.5)[:2])
+    figures = {
+        **found.figures,
+        "OF1": {"half": 61.26, "chosen": 60.0},
+        "extreme": [f"c{n}: 0.06" for n in range(7)],
+    }
+    kept = replace(found, thresholds=np.full(2, 0.5), figures=figures)
+    said = describe(kept)
+    assert "OF1 on the held-out labels: 61.3 at 0.5, 60.0 at thresholds per category" in said
+    assert "0.5 is kept for all categories, because chosen ones are no better" in said
+    assert (
+        "look at these thresholds: c0: 0.06;" in said and said.count("0.06") == 5 and "; and 2 more" in said
+    )
+    assert kept.thresholds_are.startswith("0.5 for all categories, because")
+    other = describe(replace(kept, thresholds=np.array([0.5, 0.4])))
+    assert "is kept for all" not in other

@@ -137,7 +137,10 @@ def complete(
     if as_json:
         numbers = filled.summary().items()
         found = {name: _number(value) for name, value in numbers}
-        groups = [{name: _number(value) for name, value in one._asdict().items()} for one in filled.backing]
+        groups = [
+            {**{name: _number(value) for name, value in one._asdict().items()}, "rough": bool(one.rough)}
+            for one in filled.backing
+        ]
         echo(json.dumps({**found, "backing": groups}, indent=2, ensure_ascii=False))
     else:
         echo(f"{out}: {filled}", err=True)

@@ -22,7 +22,7 @@ from sarb.cli.common import (
     folder_to_write,
     pairs,
 )
-from sarb.cli.following import after_measuring, say_next, unused
+from sarb.cli.following import after_comparing, after_measuring, say_next, unused
 from sarb.errors import ConfigError, SarbError
 
 Run = Annotated[Path, typer.Argument(help="Run folder or model folder.", metavar="RUN")]
@@ -144,8 +144,8 @@ def compare(
     echo(found.to_json().rstrip() if as_json else str(found))
     if out is not None:
         echo(f"page: {out / PAGE}", err=True)
-    if found.best.run is not None and not as_json:
-        say_next(after_measuring(found.best.run))
+    if not as_json:
+        say_next(after_comparing(found))
     end_with(found.skipped, out / ERRORS if out is not None else None)
 
 
@@ -190,7 +190,7 @@ def predict(
     scores = predict_session(
         model, given, out, top_k, threshold, as_json, onnx=onnx, batch_size=batch_size, workers=workers
     )
-    if out is not None and onnx is None and not as_json:
+    if onnx is None and not as_json and scores.paths:
         say_next(["explain", model, scores.paths[0], "--out", unused(Path("explained.png"))])
     end_with(scores.skipped, errors_file(out))
 
@@ -238,7 +238,7 @@ def explain(
         found.save(out)
         echo(f"heat maps: {out}", err=True)
     echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))
-    if out is not None and not as_json:
+    if not as_json:
         say_next(["serve", run])
 
 

@@ -15,10 +15,10 @@ from sarb.handover.cleanlab import BinaryProblem, binary_problems
 from sarb.handover.datasets import to_dataset
 from sarb.handover.fiftyone import to_samples
 from sarb.labelling.backing import Backing, backing, caution
-from sarb.labelling.calibration import HALF, Calibration, check_fit
+from sarb.labelling.calibration import Calibration, check_fit
 from sarb.labelling.conflicts import Conflict, find_conflicts
 from sarb.labelling.formats import long_csv, save_filled
-from sarb.labelling.thresholds import expected_for_precision, for_precision
+from sarb.labelling.thresholds import HALF, expected_for_precision, for_precision
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
 from sarb.scores import Scores
 
@@ -98,7 +98,10 @@ class Filled:
         doubtful = len(self.conflicts)
         strong = int(found["strong_conflicts"])
         mild = f", another {doubtful - strong:,} only slightly" if doubtful > strong else ""
-        return ", ".join(parts) + f"; {strong:,} given labels look doubtful{mild}"
+        return (
+            ", ".join(parts)
+            + f"; {strong:,} given {'label looks' if strong == 1 else 'labels look'} doubtful{mild}"
+        )
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return CSV text with one row per image and category, and write it to ``path`` if given."""
