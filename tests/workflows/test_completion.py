@@ -10,13 +10,21 @@ import pytest
 
 import sarb
 from sarb.errors import ConfigError, DataError, SarbError
-from sarb.labelling.calibration import calibrate
+from sarb.labelling.calibration import Calibration, calibrate
 from sarb.labelling.suggestion import usual_budget
+from sarb.labels import LabelMatrix
 from sarb.runs.lookup import load_calibration
+from sarb.scores import Scores
 from sarb.workflows.calibration import calibrate_session, describe
-from sarb.workflows.completion import complete_session, score_splits, suggest_session, suggest_weights
+from sarb.workflows.completion import (
+    _say_test,
+    complete_session,
+    score_splits,
+    suggest_session,
+    suggest_weights,
+)
 from sarb.workflows.labelled import run_data, trained_on
-from sarb.workflows.prediction import predict_session
+from sarb.workflows.prediction import _said, predict_session
 from sarb.workflows.training import train_session
 from tests.documentation.tools import run as run_command
 from tests.labelling.made_scores import make
@@ -309,3 +317,20 @@ def test_thresholds_that_are_kept_or_extreme_are_told():
     assert kept.thresholds_are.startswith("0.5 for all categories, because")
     other = describe(replace(kept, thresholds=np.array([0.5, 0.4])))
     assert "is kept for all" not in other
+
+
+def test_filled_labels_of_test_photos_are_counted(capsys):
+    values = np.array([[1, 0], [0, -1], [0, 0]], np.int8)
+    labels = LabelMatrix(values, ["a", "b"], ["train.jpg", "t1.jpg", "t2.jpg"])
+    filled = sarb.complete(Scores(np.ones((3, 2)), ["a", "b"], labels.paths), labels)
+    _say_test(2, filled)
+    assert "sarb: 3 of the filled labels are of test photos" in capsys.readouterr().err
+    _say_test(0, filled)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_line_says_which_column_the_threshold_compares():
+    fitted = calibrate(*make(300, [1.0, 1.0], [-2.0, 0.0], known=0.5)[:2])
+    assert _said(fitted, False, 0.5).endswith("--threshold compares the calibrated ones")
+    assert "--threshold" not in _said(fitted, False, None)
+    assert "--threshold" not in _said(Calibration.identity(["a"]), False, 0.5)
