@@ -231,6 +231,7 @@ def _note_missing(problems: Problems, datasets: Sequence[Dataset]) -> None:
             line=first[0].line(first[1]) if gathered is not None and gathered.detailed else None,
             value=names[0],
             times=len(names) if gathered is not None and gathered.detailed else 1,
+            summed=gathered is not None and gathered.detailed,
         )
 
 

@@ -96,7 +96,8 @@ class Checked:
     def _group(self, level: str, kind: str) -> str:
         shown = [finding for finding in self.findings.of(level) if finding.kind == kind]
         count = self.findings.counts[level, kind]
-        more = [f"  … and {count - len(shown):,} more"] if count > len(shown) else []
+        rest = count - self.findings.told[level, kind]
+        more = [f"  … and {rest:,} more"] if rest > 0 else []
         return "\n".join([f"{level} {kind} ({count:,})", *(f"  {finding}" for finding in shown), *more])
 
     def _summary(self) -> str:
@@ -213,6 +214,7 @@ def _note_unlabelled(problems: Problems, split: str, dataset: Dataset) -> None:
             kind="image-without-label",
             level="warning",
             times=len(rows) if together else 1,
+            summed=together,
             **entry.where,
         )
 
