@@ -1,7 +1,9 @@
 """The next command: real paths, the user's own options, nothing that would fail."""
 
 import json
+import os
 import shlex
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from sarb.cli.following import (
     after_audit,
     after_checking,
+    after_comparing,
     after_filling,
     after_measuring,
     after_training,
@@ -17,7 +20,7 @@ from sarb.cli.following import (
     unused,
 )
 from sarb.labels import LabelMatrix
-from sarb.runs.folder import RunFolder
+from sarb.runs.folder import CONFIG, RunFolder
 from tests.documentation.tools import parse
 
 
@@ -114,3 +117,31 @@ def test_after_checking_answers_the_run_that_asked_is_trained_again(run, tmp_pat
     assert words[:3] == ["train", "--image-size", "224"] and words[-1] == "runs/my run-2"
     (tmp_path / "runs" / "my run").rename(tmp_path / "gone")
     assert after_checking("reviewed.csv", {"encoding": "binary"}) == plain
+
+
+def test_after_comparing_without_a_clear_difference_the_most_taught_run_goes_on(run, tmp_path):
+    more = RunFolder("runs/more")
+    more.path.mkdir()
+    more.write_config({"data": run.data_record})
+    more.write_train(LabelMatrix([[1, -1], [-1, 1]], ["a", "b"], ["x.jpg", "y.jpg"]))
+    entries = [SimpleNamespace(run=run.path), SimpleNamespace(run=more.path)]
+    for order in (entries, entries[::-1]):
+        found = SimpleNamespace(clear=False, best=order[0], entries=order)
+        assert after_comparing(found) == ["calibrate", more.path]
+    clear = SimpleNamespace(clear=True, best=entries[0], entries=entries)
+    assert after_comparing(clear) == ["calibrate", run.path]
+    assert after_comparing(SimpleNamespace(clear=False, entries=[SimpleNamespace(run=None)])) == []
+
+
+def test_of_equally_taught_runs_the_newest_goes_on(run):
+    newer = RunFolder("runs/newer")
+    newer.path.mkdir()
+    newer.write_config({"data": run.data_record})
+    newer.write_train(run.train)
+    for first, second in ((1, 2), (2, 1)):
+        os.utime(run.path / CONFIG, (first, first))
+        os.utime(newer.path / CONFIG, (second, second))
+        found = SimpleNamespace(
+            clear=False, entries=[SimpleNamespace(run=run.path), SimpleNamespace(run=newer.path)]
+        )
+        assert after_comparing(found)[1] == (newer.path if second > first else run.path)

@@ -168,7 +168,10 @@ class TestPair:
             "csl": {"completed_absent": 0, "completed_present": 0},  # the five highest per image are ignored
             "role": {"completed_estimated": unknown},
         }
-        assert completed.keys() == {f"completed_{name}" for name in built.completes} | expected.get(method, {}).keys()
+        assert (
+            completed.keys()
+            == {f"completed_{name}" for name in built.completes} | expected.get(method, {}).keys()
+        )
         assert all(number >= 0 for number in completed.values())
         if method in expected or not completed:
             assert completed == expected.get(method, {})

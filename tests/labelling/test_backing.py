@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sarb.labelling.backing import backing, caution, wilson
+from sarb.labelling.backing import Backing, backing, caution, wilson
 from sarb.labelling.calibration import calibrate
 from sarb.labelling.completion import complete
 from tests.labelling.made_scores import make
@@ -57,3 +57,8 @@ def test_a_model_that_is_not_calibrated_has_no_backing():
     scores, labels, _, _ = make(20, [2.0], [0.0], known=0.5)
     filled = complete(scores, labels)
     assert filled.backing == () and filled.caution == ""
+
+
+def test_a_group_that_no_known_label_can_check_says_so():
+    text = str(Backing("sea", "present", 3, 0.9, 0, 0, *wilson(0, 0)))
+    assert text == "sea present (expected 0.900; no known label can check it)"

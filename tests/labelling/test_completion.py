@@ -1,5 +1,6 @@
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import sarb
 from sarb.errors import ConfigError, DataError
 from sarb.labelling.calibration import calibrate
 from sarb.labelling.completion import complete
+from sarb.labelling.thresholds import for_precision
 from sarb.labels import LabelMatrix
 from sarb.scores import Scores
 from tests.labelling.made_scores import make
@@ -150,4 +152,19 @@ def test_only_strong_conflicts_are_called_doubtful():
     filled = complete(scores, LabelMatrix(np.ones((30, 1)), ["cat"]))
     assert [c.file_name for c in filled.conflicts] == ["0", "1", "2"]
     assert (filled.summary()["conflicts"], filled.summary()["strong_conflicts"]) == (3, 1)
-    assert str(filled).endswith("; 1 given labels look doubtful, another 2 only slightly")
+    assert str(filled).endswith("; 1 given label looks doubtful, another 2 only slightly")
+
+
+def test_the_expected_precision_reaches_the_minimum_in_every_category():
+    """Held-out labels that were right by luck are no reason to fill a group that is expected to miss the target."""
+    scores, labels, _, _ = make(400, [1.0, 1.0, 1.0], [-1.0, -1.5, -0.5], known=0.3)
+    counts = np.zeros((2, 3, 200), np.int64)
+    counts[0, :, 100:] = 10  # all of them present
+    found = replace(sarb.calibrate(scores, labels), counts=counts)
+    filled = sarb.complete(scores, labels, found, min_precision=0.9)
+    groups = [one for one in filled.backing if one.kind == "present" and one.filled]
+    assert groups and all(one.expected >= 0.9 for one in groups)
+    lower = for_precision(counts, 0.9)
+    rest = np.where(labels.known, np.nan, found(scores))
+    alone = [np.nanmean(np.where(rest[:, n] >= lower[n], rest[:, n], np.nan)) for n in range(3)]
+    assert min(alone) < 0.9  # what the held-out labels alone would have filled

@@ -9,8 +9,10 @@ from sarb.labelling.thresholds import (
     best_f1,
     expected_for_precision,
     for_precision,
+    implied_threshold,
     level_counts,
     precision_above,
+    steady,
 )
 from sarb.labels import LabelMatrix
 from tests.labelling.made_scores import make
@@ -112,3 +114,42 @@ def test_from_probabilities_alone():
     assert expected_for_precision(p, 0.7).tolist() == [0.4, NEVER]
     assert expected_for_precision(p, 0.0).tolist() == [0.4, 0.1]
     assert expected_for_precision(np.zeros((0, 2)), 0.5).tolist() == [NEVER, NEVER]
+
+
+def counts_at(present, absent):
+    """Counts (2, 1, L) of one category, from level -> number."""
+    counts = np.zeros((2, 1, LEVELS), np.int64)
+    for kind, levels in enumerate((present, absent)):
+        for level, number in levels.items():
+            counts[kind, 0, level] = number
+    return counts
+
+
+def test_of_equally_good_thresholds_the_nearest_is_taken():
+    counts = counts_at({180: 5}, {10: 5})
+    assert best_f1(counts, near=0.45)[0] == 0.45
+    assert best_f1(counts, near=0.02)[0] == 11 / LEVELS  # just above those that are absent
+    assert best_f1(counts, near=0.99)[0] == 180 / LEVELS
+
+
+def test_the_implied_threshold_is_half_of_the_best_f1():
+    assert implied_threshold(counts_at({180: 5}, {10: 5})) == 0.5
+    assert implied_threshold(counts_at({100: 6}, {100: 2})) == pytest.approx(0.5 * 2 * 6 / (6 + 8))
+    assert implied_threshold(counts_at({}, {100: 2})) == 0.5
+
+
+@pytest.mark.parametrize("many", [1, 1000])
+def test_few_labels_of_the_rarer_kind_move_a_threshold_only_a_little(many):
+    """All are found at 0.06 only, but with one absent label that is no reason to go there."""
+    counts = counts_at({12: 8 * many, 180: 2 * many}, {2: many})
+    own, implied = best_f1(counts, near=0.5)[0], implied_threshold(counts)
+    (found,) = steady(counts)
+    weight = many / (many + 10)
+    assert found == pytest.approx(weight * own + (1 - weight) * implied)
+    assert own <= 0.06 and (found > 0.4 if many == 1 else found < 0.07)
+
+
+def test_equal_probabilities_join_together_or_not_at_all():
+    p = np.array([[0.9], [0.8], [0.8], [0.8]])
+    assert expected_for_precision(p, 0.84)[0] == 0.9  # with one of the three it would be 0.85, with all 0.825
+    assert expected_for_precision(p, 0.82)[0] == 0.8

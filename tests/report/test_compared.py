@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,3 +72,12 @@ def test_a_difference_in_words():
     assert told(Interval(0.0, nan, nan)) == "+0.0: no difference can be seen"
     assert told(Interval(0.0, 0.0, 0.0)) == "the same"
     assert told(Interval(0.0, 0.0, 0.01)) == "+0.0 (+0.0 to +0.0): no difference can be seen"
+
+
+def test_whether_the_best_is_clear(found):
+    first, _, bad = found.entries
+    assert not found.clear  # the second is as good as the first
+    assert replace(found, entries=(first, bad)).clear
+    turned = Interval(-bad.difference.value, -bad.difference.high, -bad.difference.low)
+    worse_first = (replace(bad, difference=None), replace(first, difference=turned))
+    assert replace(found, entries=worse_first).clear

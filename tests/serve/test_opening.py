@@ -8,6 +8,7 @@ import pytest
 
 import sarb
 from sarb.errors import SarbError
+from sarb.runs.folder import RunFolder
 from sarb.serve.questions import StaleError
 
 OPTIONS = {"encoding": "binary"}  # a fifth of the photos is drawn for the test
@@ -122,3 +123,79 @@ def test_nothing_to_ask_names_the_other_split(open_review, gaps):
         open_review(labels=str(gaps / "halves.csv"), options=OPTIONS, ask="valid")
     with pytest.raises(SarbError, match=r"unknown split 'tset'\. Did you mean 'test'"):
         open_review(options=OPTIONS, ask="tset")
+
+
+@pytest.fixture
+def full(gaps):
+    """The table of ``gaps`` without gaps."""
+    with (gaps / "labels.csv").open(newline="", encoding="utf-8") as file:
+        head, *rows = list(csv.reader(file))
+    with (gaps / "full.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([head, *([row[0], *(code or "0.0" for code in row[1:])] for row in rows)])
+    return str(gaps / "full.csv")
+
+
+def run_of(tmp_path, labels, **record):
+    folder = RunFolder(tmp_path / "its run")
+    folder.path.mkdir()
+    folder.write_config({"data": {"source": "full.csv", "options": {}, **record}})
+    folder.write_train(labels)
+    return folder.path
+
+
+@pytest.mark.parametrize(
+    ("record", "command"),
+    [
+        ({"known": 0.3, "mask_seed": 2}, "sarb data convert SRC --known 0.3 --mask-seed 2 --out gaps.csv"),
+        ({"single_positive": True, "known": 1}, "sarb data convert SRC --single-positive --out gaps.csv"),
+    ],
+)
+def test_a_run_that_hid_labels_says_how_to_get_a_table_with_gaps(
+    open_review, full, tmp_path, record, command
+):
+    run = run_of(tmp_path, sarb.load(full, **OPTIONS).train.labels, **record)
+    with pytest.raises(SarbError, match="nothing to review") as error:
+        open_review(labels=full, options=OPTIONS, run=run)
+    assert "This run hid labels with --" in str(error.value) and command in str(error.value)
+    with pytest.raises(SarbError, match="nothing to review") as error:
+        open_review(labels=full, options=OPTIONS)
+    assert "hid labels" not in str(error.value)
+
+
+def test_a_table_that_is_older_than_the_run_is_not_taken_without_a_word(
+    open_review, full, gaps, tmp_path, capsys
+):
+    labels = sarb.load(full, **OPTIONS).train.labels
+    open_review(options=OPTIONS, run=run_of(tmp_path, labels))
+    said = capsys.readouterr().err
+    known = int(sarb.load(gaps / "labels.csv", **OPTIONS).train.labels.known.sum())
+    assert f"has {known:,} known labels of the run's training photos" in said
+    assert f"trained on {labels.known.sum():,}" in said
+
+
+def test_a_table_with_as_many_labels_gets_no_warning(open_review, gaps, tmp_path, capsys):
+    open_review(options=OPTIONS, run=run_of(tmp_path, sarb.load(gaps / "labels.csv", **OPTIONS).train.labels))
+    assert "older table" not in capsys.readouterr().err
+
+
+def test_the_first_start_takes_the_features_that_training_has_stored(
+    open_review, recogniser, gaps, monkeypatch
+):
+    from sarb.inference.prediction import predict
+    from sarb.serve import opening
+
+    photos = sarb.load(gaps / "labels.csv", **OPTIONS).train
+    scores = predict(recogniser.model, photos, cache=True)
+    files = photos.paths
+    asked = []
+
+    def watched(model, images, **options):
+        asked.append((images, options.get("cache", False)))
+        return predict(model, images, **options)
+
+    monkeypatch.setattr(opening, "predict", watched)
+    found, readable = opening._scored(recogniser, files, gaps / "a.csv", photos)
+    assert asked == [(photos, True)] and readable.all()
+    assert np.array_equal(found.logits, scores.logits)
+    again, _ = opening._scored(recogniser, files, gaps / "a.csv", photos)
+    assert asked[1:] == [([], False)] and np.array_equal(again.logits, found.logits)

@@ -10,13 +10,21 @@ import pytest
 
 import sarb
 from sarb.errors import ConfigError, DataError, SarbError
-from sarb.labelling.calibration import calibrate
+from sarb.labelling.calibration import Calibration, calibrate
 from sarb.labelling.suggestion import usual_budget
+from sarb.labels import LabelMatrix
 from sarb.runs.lookup import load_calibration
+from sarb.scores import Scores
 from sarb.workflows.calibration import calibrate_session, describe
-from sarb.workflows.completion import complete_session, score_splits, suggest_session, suggest_weights
+from sarb.workflows.completion import (
+    _say_test,
+    complete_session,
+    score_splits,
+    suggest_session,
+    suggest_weights,
+)
 from sarb.workflows.labelled import run_data, trained_on
-from sarb.workflows.prediction import predict_session
+from sarb.workflows.prediction import _said, predict_session
 from sarb.workflows.training import train_session
 from tests.documentation.tools import run as run_command
 from tests.labelling.made_scores import make
@@ -172,7 +180,8 @@ def test_figures_that_say_little_say_so():
     count = int(rare.counts[0].sum())
     assert 0 < count < 100 and f"only {count} held-out labels are present" in describe(rare)
     many = calibrate(*make(3_000, [0.4, 0.4], [-2.0, 0.0], known=0.5)[:2])
-    assert len(describe(many).splitlines()) == 3
+    lines = describe(many).splitlines()
+    assert len(lines) == 4 and lines[3].startswith("OF1 on the held-out labels: ")
     worse = {"before": 0.02, "after": 0.02}
     assert "no better than before" in describe(
         replace(many, figures={**many.figures, "calibration_error": worse})
@@ -289,3 +298,39 @@ def test_out_of_fold_scores_belong_to_files_not_to_names(plain, squares, tmp_pat
     assert np.array_equal(elsewhere.out_of_fold.logits, elsewhere.scores.logits)
     own = score_splits(plain, moved, ["train"], "model", own_data=True, progress=False)
     assert np.allclose(own.out_of_fold.logits, found.out_of_fold.logits)
+
+
+def test_thresholds_that_are_kept_or_extreme_are_told():
+    found = calibrate(*make(300, [1.0, 1.0], [-2.0, 0.0], known=0.5)[:2])
+    figures = {
+        **found.figures,
+        "OF1": {"half": 61.26, "chosen": 60.0},
+        "extreme": [f"c{n}: 0.06" for n in range(7)],
+    }
+    kept = replace(found, thresholds=np.full(2, 0.5), figures=figures)
+    said = describe(kept)
+    assert "OF1 on the held-out labels: 61.3 at 0.5, 60.0 at thresholds per category" in said
+    assert "0.5 is kept for all categories, because chosen ones are no better" in said
+    assert (
+        "look at these thresholds: c0: 0.06;" in said and said.count("0.06") == 5 and "; and 2 more" in said
+    )
+    assert kept.thresholds_are.startswith("0.5 for all categories, because")
+    other = describe(replace(kept, thresholds=np.array([0.5, 0.4])))
+    assert "is kept for all" not in other
+
+
+def test_filled_labels_of_test_photos_are_counted(capsys):
+    values = np.array([[1, 0], [0, -1], [0, 0]], np.int8)
+    labels = LabelMatrix(values, ["a", "b"], ["train.jpg", "t1.jpg", "t2.jpg"])
+    filled = sarb.complete(Scores(np.ones((3, 2)), ["a", "b"], labels.paths), labels)
+    _say_test(2, filled)
+    assert "sarb: 3 of the filled labels are of test photos" in capsys.readouterr().err
+    _say_test(0, filled)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_line_says_which_column_the_threshold_compares():
+    fitted = calibrate(*make(300, [1.0, 1.0], [-2.0, 0.0], known=0.5)[:2])
+    assert _said(fitted, False, 0.5).endswith("--threshold compares the calibrated ones")
+    assert "--threshold" not in _said(fitted, False, None)
+    assert "--threshold" not in _said(Calibration.identity(["a"]), False, 0.5)

@@ -99,3 +99,21 @@ def test_only_a_weaker_one_of_the_same_weights_is_refused(tmp_path):
     (tmp_path / "thresholds.json").write_text("{damaged")
     assert run.write_calibration(weak).kind == "validation"
     assert Calibration.load(tmp_path / "thresholds.json").kind == "validation"
+
+
+def test_names_without_a_concept_are_told_where_others_have_one(monkeypatch):
+    from types import SimpleNamespace
+
+    from sarb.settings import resolve
+    from sarb.workflows.training import _untied
+
+    def said(names, **options):
+        return _untied(
+            SimpleNamespace(categories=names), resolve(None, method="auto", method_options=options)
+        )
+
+    assert said(["sofa", "Stuhl", "Tasse/Becher"]).startswith("no concept for Stuhl, Tasse/Becher: ")
+    assert said(["sofa", "dog"]) == "" and said(["Stuhl", "Tasse/Becher"]) == ""
+    assert said(["sofa", "Stuhl"], claims="strict") == ""
+    assert said(["sofa", "Stuhl"], ties={"Stuhl": ["barber chair"]}) == ""
+    assert "and 2 more" in said(["sofa", *(f"Stuhl{letter}" for letter in "abcdefg")])

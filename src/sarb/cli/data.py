@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -94,6 +95,7 @@ def stats(
     epilog=examples(
         "sarb data convert labels.csv -o encoding=binary --to parquet --out labels.parquet",
         "sarb data convert coco:/data/coco --to csv --out coco.csv --encoding words",
+        "sarb data convert demo --known 0.3 --out gaps.csv",
     )
 )
 def convert(
@@ -108,13 +110,35 @@ def convert(
     encoding: Annotated[
         str | None, typer.Option(help="Encoding of the labels.", show_default="same as the source")
     ] = None,
+    known: Annotated[
+        float,
+        typer.Option(help="Share of the training labels to write; the others are unknown.", min=0, max=1),
+    ] = 1.0,
+    single_positive: Annotated[
+        bool,
+        typer.Option(
+            "--single-positive",
+            help="Write one known positive of each training image and nothing else; not with --known.",
+        ),
+    ] = False,
+    mask_seed: Annotated[int, typer.Option(help="Seed for choosing the labels to hide.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
     excel_safe: ExcelSafe = False,
 ) -> None:
     """Write the labels of a source as a table, and print the command that reads it."""
     from sarb.data.writers.write import convert as convert_source
 
-    command = convert_source(source, out, to, encoding, overwrite=overwrite, options=pairs(option))
+    command = convert_source(
+        source,
+        out,
+        to,
+        encoding,
+        overwrite=overwrite,
+        options=pairs(option),
+        known=known,
+        single_positive=single_positive,
+        mask_seed=mask_seed,
+    )
     echo(f"{out} written; read it with: {command}", err=is_stdout(out))
 
 
@@ -155,6 +179,11 @@ def audit(
     echo(f"page: {out / PAGE}\ntable: {out / TABLE}", err=True)
     if not as_json:
         if found.findings:
-            echo("correct your table or replace photos (sarb changes neither), then train again", err=True)
+            unchanged = shlex.join(["sarb", *map(str, after_audit(run, data, pairs(option), 0))])
+            echo(
+                "correct your table or replace photos (sarb changes neither), then train again; "
+                f"if nothing was changed: {unchanged}",
+                err=True,
+            )
         say_next(after_audit(run, data, pairs(option), len(found.findings)))
     end_with(found.skipped, errors_file(out / TABLE))

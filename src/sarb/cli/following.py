@@ -5,10 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sarb.cli.common import echo
 from sarb.serve.journal import journal_of, read_journal
+
+if TYPE_CHECKING:
+    from sarb.report.compared import Comparison
 
 
 def say_next(words: Sequence[str | Path]) -> None:
@@ -47,6 +50,28 @@ def after_measuring(run: Path) -> list[str | Path]:
     """What to do with a run that was measured: calibrate it, then review what is unknown, else use it."""
     words = after_training(run)
     return after_filling(run, None, {}) if words[:1] == ["complete"] else words
+
+
+def after_comparing(found: Comparison) -> list[str | Path]:
+    """Go on with the best run; where no difference can be seen, with that of the most known training labels.
+
+    Of equally many, the newest: its table has the latest answers.
+    """
+    if found.clear:
+        return [] if found.best.run is None else after_measuring(found.best.run)
+    runs = [entry.run for entry in found.entries if entry.run is not None]
+    return after_measuring(max(runs, key=_known_and_new)) if runs else []
+
+
+def _known_and_new(run: Path) -> tuple[int, float]:
+    from sarb.runs.folder import CONFIG, RunFolder
+
+    labels = RunFolder(run).train
+    config = run / CONFIG
+    return (
+        0 if labels is None else int(labels.known.sum()),
+        config.stat().st_mtime if config.exists() else 0.0,
+    )
 
 
 def after_audit(

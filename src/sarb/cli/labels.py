@@ -84,7 +84,7 @@ def calibrate(
         return
     found = calibrate_session(run, folds=folds, method=method, seed=seed, progress=not quiet)
     if as_json:
-        kept = {key: found.figures[key] for key in ("calibration_error", "brier_score")}
+        kept = {key: found.figures[key] for key in ("calibration_error", "brier_score", "OF1", "extreme")}
         echo(json.dumps({"method": found.method, "source": found.source, **kept}, indent=2))
     elif not quiet:
         echo(describe(found, run), err=True)
@@ -175,7 +175,10 @@ def _tell_filled(filled: Filled, out: Path, sure: Mapping[str, float | None], as
     if as_json:
         numbers = filled.summary().items()
         found = {name: _number(value) for name, value in numbers}
-        groups = [{name: _number(value) for name, value in one._asdict().items()} for one in filled.backing]
+        groups = [
+            {**{name: _number(value) for name, value in one._asdict().items()}, "rough": bool(one.rough)}
+            for one in filled.backing
+        ]
         echo(json.dumps({**found, "backing": groups}, indent=2, ensure_ascii=False))
         return
     echo(f"{out}: {filled}", err=True)

@@ -21,7 +21,7 @@ from sarb.cli.common import (
     folder_to_write,
     pairs,
 )
-from sarb.cli.following import after_measuring, say_next, unused
+from sarb.cli.following import after_comparing, after_measuring, say_next, unused
 from sarb.cli.parts import (
     Address,
     Engine,
@@ -153,8 +153,8 @@ def compare(
     echo(found.to_json().rstrip() if as_json else str(found))
     if out is not None:
         echo(f"page: {out / PAGE}", err=True)
-    if found.best.run is not None and not as_json:
-        say_next(after_measuring(found.best.run))
+    if not as_json:
+        say_next(after_comparing(found))
     end_with(found.skipped, out / ERRORS if out is not None else None)
 
 
@@ -225,7 +225,7 @@ def predict(
     check_one_output(file, as_json)
     paths = [Path(image) for image in given]
     scores = predict_session(model, paths, file, top_k, threshold, as_json, onnx=onnx, **how)
-    if file is not None and onnx is None and not as_json:
+    if onnx is None and not as_json and scores.paths:
         say_next(["explain", model, scores.paths[0], "--out", unused(Path("explained.png"))])
     end_with(scores.skipped, errors_file(file))
 
@@ -273,7 +273,7 @@ def explain(
         found.save(out)
         echo(f"heat maps: {out}", err=True)
     echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))
-    if out is not None and not as_json:
+    if not as_json:
         say_next(["serve", run])
 
 

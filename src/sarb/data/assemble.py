@@ -24,6 +24,8 @@ from sarb.labels import LabelMatrix
 
 #: how many files of a folder are compared with a missing name
 MOST_COMPARED = 2000
+#: if more images than this are missing, and no other image is there, one line says so
+FEW_MISSING = 3
 #: accepted words for a split
 SPLITS = {
     "train": "train",
@@ -212,8 +214,8 @@ def _is_file(root: Path, name: str) -> bool:
 def _note_missing(problems: Problems, datasets: Sequence[Dataset]) -> None:
     missing = [(dataset, row) for dataset in datasets for row in missing_rows(dataset)]
     gathered = gathering()
-    if gathered is not None and gathered.detailed:
-        all_missing = len(missing) == sum(map(len, datasets))
+    all_missing = len(missing) == sum(map(len, datasets))
+    if gathered is not None and gathered.detailed and not (all_missing and len(missing) > FEW_MISSING):
         _note_each_missing(problems, missing, _elsewhere(*missing[0]) if all_missing and missing else "")
         return
     for root in dict.fromkeys(dataset.root for dataset, _ in missing):
@@ -222,10 +224,14 @@ def _note_missing(problems: Problems, datasets: Sequence[Dataset]) -> None:
         few = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
         first = next((dataset, row) for dataset, row in missing if dataset.root == root)
         problems.add(
-            f"{len(names)} of {total} image files are missing in {_shown(root)}: {few}"
+            f"{len(names):,} of {total:,} image files are missing in {_shown(root)}: {few}"
             f"{near_file(root, names[0])}{_elsewhere(*first) if len(names) == total else ''}",
             kind="missing-file",
             file=next(dataset.source for dataset, _ in missing if dataset.root == root),
+            line=first[0].line(first[1]) if gathered is not None and gathered.detailed else None,
+            value=names[0],
+            times=len(names) if gathered is not None and gathered.detailed else 1,
+            summed=gathered is not None and gathered.detailed,
         )
 
 

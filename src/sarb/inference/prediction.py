@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sarb.batches.features import cached_features
+from sarb.batches.features import View, cached_features
 from sarb.batches.loader import Batch, Batches, CachedMaps, Pictures, Source, check_readable, make_loader
 from sarb.data.dataset import Data, Dataset
 from sarb.errors import ImageError, SarbError, check_type, did_you_mean
@@ -137,6 +137,11 @@ def predict(
     if skipped is not None:
         skipped += left_out
     return Scores(logits, model.categories, [names[position] for position in index], left_out)
+
+
+def has_features(model: Model, dataset: Dataset) -> bool:
+    """Whether the feature cache has these images, as :func:`predict` with ``cache`` reads them."""
+    return View(dataset, model.transform).file(model.network.backbone).exists()
 
 
 def _name(item: Any, position: int) -> str:

@@ -3,6 +3,7 @@
 calibration   ``Calibration``: logits to probabilities and thresholds
 platt         its fit: slope and offset per category, shrunk to a shared one
 thresholds    the threshold for the best F1, or for a precision
+decisions     thresholds that are no worse than 0.5, and what they are worth
 reliability   calibration error, Brier score, reliability tables
 folds         out-of-fold scores of the known labels
 scale         their scale

@@ -46,6 +46,8 @@ class Backing(NamedTuple):
         return self.expected - self.low > ROUGH
 
     def __str__(self) -> str:
+        if not self.checked:
+            return f"{self.label} {self.kind} (expected {self.expected:.3f}; no known label can check it)"
         return (
             f"{self.label} {self.kind} (expected {self.expected:.3f}; {self.right:,} of {self.checked:,} "
             f"such known labels are right, so {self.low:.2f} to {self.high:.2f})"

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from sarb.errors import DataError, SarbError, check_choice, check_type, did_you_mean
 from sarb.files import atomic_write, json_text
+from sarb.labelling.decisions import decide, extreme
 from sarb.labelling.platt import Known, fit_platt, fit_temperature, sigmoid
 from sarb.labelling.reliability import base_rates, brier_score, calibration_error, reliability_table
-from sarb.labelling.thresholds import LEVELS, best_f1, level_counts
+from sarb.labelling.thresholds import HALF, LEVELS, level_counts
 from sarb.labels import PRESENT, LabelMatrix
 from sarb.runs.checks import WrongValueError, read_checked
 from sarb.runs.schema import CALIBRATION, MOST_BYTES
@@ -26,8 +27,6 @@ Knots = tuple[Floats, Floats]
 METHODS = ("platt", "temperature", "isotonic")
 #: the method of a calibration that changes nothing
 UNCALIBRATED = "none"
-#: the threshold of a probability that nothing else is known about
-HALF = 0.5
 FORMAT = 1
 AGAIN = "run 'sarb calibrate' to write a new one"
 #: kind -> strength; a weaker calibration does not replace a stronger one of the same weights
@@ -46,7 +45,7 @@ class Calibration:
         categories: C names.
         slope: (C,) of the logit.
         offset: (C,); probability = σ(slope · logit + offset), then through ``knots`` if there are any.
-        thresholds: (C,) a label is present at or above this calibrated probability (best F1).
+        thresholds: (C,) a label is present at or above this calibrated probability, see ``decisions.py``.
         method: platt, temperature or isotonic.
         source: description of the held-out labels it was fitted on.
         counts: (2, C, L) of the held-out present and absent entries by calibrated probability, see
@@ -104,9 +103,11 @@ class Calibration:
     @property
     def thresholds_are(self) -> str:
         """Where the thresholds come from, in words."""
-        return (
-            "one per category, best F1 on the same labels" if self.fitted else f"{HALF:g} for all categories"
-        )
+        if not self.fitted:
+            return f"{HALF:g} for all categories"
+        if (self.thresholds == HALF).all():
+            return f"{HALF:g} for all categories, because others were no better on the same labels"
+        return "one per category, best F1 on the same labels"
 
     def __str__(self) -> str:
         return f"probabilities: {self.probabilities_are}; thresholds: {self.thresholds_are}"
@@ -330,18 +331,20 @@ def calibrate(
             after[inside] = scores.take(inside).probabilities
         base[inside] = base_rates(rest)
     fitted = _fit(scores, labels, method)
-    counts = level_counts(after, labels)
+    decided = decide(after, labels, part)
     return Calibration(
         fitted.categories,
         fitted.slope,
         fitted.offset,
-        best_f1(counts),
+        decided.thresholds,
         method,
         source,
-        counts,
+        level_counts(after, labels),
         fitted.knots,
         {
             **figures({"before": scores.probabilities, "after": after, "base_rate": base}, labels),
+            "OF1": {"half": decided.half, "chosen": decided.chosen},
+            "extreme": extreme(decided.thresholds, fitted(scores), labels),
             **fitted.figures,
         },
         kind=kind,

@@ -15,10 +15,10 @@ from sarb.handover.cleanlab import BinaryProblem, binary_problems
 from sarb.handover.datasets import to_dataset
 from sarb.handover.fiftyone import to_samples
 from sarb.labelling.backing import Backing, backing, caution
-from sarb.labelling.calibration import HALF, Calibration, check_fit
+from sarb.labelling.calibration import Calibration, check_fit
 from sarb.labelling.conflicts import Conflict, find_conflicts
 from sarb.labelling.formats import long_csv, save_filled
-from sarb.labelling.thresholds import expected_for_precision, for_precision
+from sarb.labelling.thresholds import HALF, expected_for_precision, for_precision
 from sarb.labels import ABSENT, PRESENT, UNKNOWN, LabelMatrix
 from sarb.scores import Scores
 
@@ -98,7 +98,10 @@ class Filled:
         doubtful = len(self.conflicts)
         strong = int(found["strong_conflicts"])
         mild = f", another {doubtful - strong:,} only slightly" if doubtful > strong else ""
-        return ", ".join(parts) + f"; {strong:,} given labels look doubtful{mild}"
+        return (
+            ", ".join(parts)
+            + f"; {strong:,} given {'label looks' if strong == 1 else 'labels look'} doubtful{mild}"
+        )
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return CSV text with one row per image and category, and write it to ``path`` if given."""
@@ -164,8 +167,8 @@ def complete(
         min_confidence: fill a label only if it is at least this probable: present where p ≥ x, absent where
             1 − p ≥ x.
         min_precision: fill as present so that at least this share of each category's filled labels is right,
-            as counted on held-out labels. An entry is filled as absent where its own 1 − p reaches this
-            share: as a group, absent labels nearly always do.
+            as counted on held-out labels and as their mean probability says. An entry is filled as absent
+            where its own 1 − p reaches this share: as a group, absent labels nearly always do.
         out_of_fold: scores of the same images by models that have not seen the labels they score. They
             are used to find conflicts, because a model believes the labels it was trained on.
     """
@@ -232,13 +235,18 @@ def _backing(
 
 
 def _precise(calibrated: Floats, labels: LabelMatrix, calibration: Calibration, target: float) -> Floats:
-    """Thresholds (C,) for a precision: from held-out labels if there are any, else from the probabilities."""
+    """Thresholds (C,) for a precision, which held-out labels and the mean probability of the filled both reach.
+
+    Without held-out labels only the probabilities count.
+    """
+    unknown = np.where(labels.known, np.nan, calibrated)
     if calibration.counts.sum():
-        return for_precision(calibration.ordered(labels.categories).counts, target)
+        counted = for_precision(calibration.ordered(labels.categories).counts, target)
+        return np.maximum(counted, expected_for_precision(unknown, target))
     check_share("min_precision", target)
     warnings.warn(
         "there are no held-out labels to measure precision on, so the network's own probabilities are used "
         "as they are; run 'sarb calibrate RUN' first",
         stacklevel=3,
     )
-    return expected_for_precision(np.where(labels.known, np.nan, calibrated), target)
+    return expected_for_precision(unknown, target)

@@ -100,6 +100,14 @@ class Comparison:
         )
 
     @property
+    def clear(self) -> bool:
+        """Whether the best one is known to be better than the others, as far as differences from the first tell."""
+        seen = [entry for entry in self.entries if entry.difference is not None]
+        if self.best.difference is not None:
+            return self.best.verdict == "better"
+        return all(entry.verdict == "worse" for entry in seen)
+
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """One row per model: names, facts, counts, metrics, and the difference from the first model."""
         return [

@@ -109,7 +109,8 @@ CALIBRATION = table(
         "levels": whole(1, 1_000),
         "weights": text(64, rf"({SHA256})?"),
         "parts": whole(0, 10_000),
-        **dict.fromkeys(("calibration_error", "brier_score"), table({}, rest=FIGURE)),
+        **dict.fromkeys(("calibration_error", "brier_score", "OF1"), table({}, rest=FIGURE)),
+        "extreme": rows(text(10_000), MOST_CATEGORIES),
         "reliability": table({}, rest=rows(rows(FIGURE, 3, 3), 10_000)),
         **dict.fromkeys(("shared", "spread"), rows(FIGURE, 100)),
         "categories": rows(

@@ -13,6 +13,7 @@ from sarb.inference.prediction import predict
 from sarb.labelling.calibration import Calibration, calibrate
 from sarb.labelling.folds import out_of_fold
 from sarb.labelling.scale import on_scale
+from sarb.labelling.thresholds import HALF
 from sarb.model import load_model
 from sarb.report import write_report
 from sarb.report.report import FEW_POSITIVES
@@ -21,6 +22,9 @@ from sarb.runs.folder import RunFolder
 from sarb.runs.lookup import missing
 from sarb.settings import Settings
 from sarb.workflows.labelled import both, run_data, trained_on
+
+#: how many extreme thresholds are named
+NAMED = 5
 
 
 def calibrate_session(
@@ -86,7 +90,25 @@ def describe(calibration: Calibration, run: str | Path = "RUN") -> str:
         figures = calibration.figures.get(key, {})
         parts = (f"{kind.replace('_', ' ')} {value:.4f}" for kind, value in figures.items())
         lines.append(f"{name}: " + ", ".join(parts))
-    return "\n".join([*lines, *_doubt(calibration, run)])
+    return "\n".join([*lines, *_decisions(calibration), *_doubt(calibration, run)])
+
+
+def _decisions(calibration: Calibration) -> list[str]:
+    """What the thresholds are worth on held-out labels that did not choose them, and which of them are extreme."""
+    of1 = calibration.figures.get("OF1")
+    if not of1:
+        return []
+    lines = [
+        f"OF1 on the held-out labels: {of1['half']:.1f} at {HALF:g}, {of1['chosen']:.1f} at thresholds per category "
+        "(each measured on labels that did not choose it)"
+    ]
+    if (calibration.thresholds == HALF).all():
+        lines.append(f"thresholds: {HALF:g} is kept for all categories, because chosen ones are no better")
+    extreme = calibration.figures.get("extreme", [])
+    if extreme:
+        more = f"; and {len(extreme) - NAMED:,} more" if len(extreme) > NAMED else ""
+        lines.append(f"look at these thresholds: {'; '.join(extreme[:NAMED])}{more}")
+    return lines
 
 
 def _doubt(calibration: Calibration, run: str | Path) -> list[str]:

@@ -45,6 +45,7 @@ class Scored:
         out_of_fold: the same with out-of-fold scores of training images; None if the run has none.
         calibration: of the model.
         learned_as: N names under which the run learned these images; empty for those it did not.
+        sizes: how many of the N images are of each split, in their order.
     """
 
     scores: Scores
@@ -52,6 +53,7 @@ class Scored:
     out_of_fold: Scores | None
     calibration: Calibration
     learned_as: Sequence[str]
+    sizes: Mapping[str, int]
 
 
 def score_splits(
@@ -67,8 +69,8 @@ def score_splits(
     """Score the images of these splits.
 
     ``which``: ``model`` scores with the trained model; ``oof`` takes the out-of-fold score of a training
-    image instead. ``own_data``: the run was trained on these data. ``cache_all`` keeps the features of all splits,
-    not only of the training images.
+    image instead. ``own_data``: the run was trained on these data, so the features of their splits are
+    in the cache. ``cache_all`` keeps those of all splits of other data too, not only of the training images.
     """
     check_choice("kind of scores", which, ("model", "oof"))
     model = load_model(run)
@@ -82,7 +84,7 @@ def score_splits(
     skipped: list[tuple[str, str]] = []
     for split in splits:
         dataset = match_categories(model, data.splits[split])
-        cache = folder.cached and (cache_all or split == "train")
+        cache = folder.cached and (cache_all or own_data or split == "train")
         scores = predict(model, dataset, cache=cache, unreadable="skip", **options)
         skipped += scores.skipped
         scores, known = both(scores, dataset.labels)
@@ -101,6 +103,7 @@ def score_splits(
         None if folder.out_of_fold is None else better,
         model.calibration(),
         learned,
+        {split: len(part) for split, part in zip(splits, labels, strict=True)},
     )
 
 
@@ -167,6 +170,7 @@ def complete_session(
         out_of_fold=scored.out_of_fold,
     )
     conflicts = _conflicts_file(filled, out, overwrite)
+    _say_test(scored.sizes.get("test", 0) if len(chosen) > 1 else 0, filled)
     if to == "wide":
         written = _write_wide(data, filled, chosen, out, overwrite)
         _say_kept(data, chosen)
@@ -230,6 +234,16 @@ def _caution(run: Path, scored: Scored, own_data: bool) -> None:
                 "many conflicts in the others will be missed, because the model was trained on their labels",
                 file=sys.stderr,
             )
+
+
+def _say_test(images: int, filled: Filled) -> None:
+    """Say how many of the filled labels are of test photos, which nobody should train on."""
+    count = int((filled.present | filled.absent)[len(filled.labels) - images :].sum())  # they come last
+    if count:
+        print(
+            f"sarb: {count:,} of the filled labels are of test photos; --split train leaves those out",
+            file=sys.stderr,
+        )
 
 
 def _say_kept(data: Data, filled_splits: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sarb.data import Data, Dataset, load
-from sarb.errors import ConfigError, SarbError
+from sarb.errors import ConfigError, DataNote, SarbError
 from sarb.labels import LabelMatrix
 from sarb.runs.folder import LABELS, RunFolder
 from sarb.runs.lookup import hub_id, missing
@@ -33,8 +34,12 @@ def run_source(
 
 def run_data(run: Path, source: str | None = None, options: Mapping[str, Any] | None = None) -> Data:
     """Load the data a run was trained on, with the same labels hidden; or load another source unchanged."""
+    given = source
     source, options, record = run_source(run, source, options)
-    data = load(source, **options)
+    with warnings.catch_warnings():
+        if given is None and record:  # how the table is read was said when the run was trained
+            warnings.filterwarnings("ignore", category=DataNote)
+        data = load(source, **options)
     return hidden(
         data, record.get("known", 1), record.get("single_positive", False), record.get("mask_seed", 0)
     )

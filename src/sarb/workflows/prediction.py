@@ -45,7 +45,7 @@ def predict_session(
     if out is not None:
         _write(raw, scores, calibration.fitted and not by_thresholds, out, top_k, threshold)
     chosen = calibration.decided(raw) if by_thresholds else _ranked(scores, top_k, threshold)
-    print(f"sarb: {_said(calibration, by_thresholds and out is None)}", file=sys.stderr)
+    print(f"sarb: {_said(calibration, by_thresholds and out is None, threshold)}", file=sys.stderr)
     if as_json:
         rows = [
             {"file_name": path, "labels": dict(labels), "calibrated": calibration.fitted}
@@ -61,11 +61,14 @@ def predict_session(
     return raw
 
 
-def _said(calibration: Calibration, by_thresholds: bool) -> str:
+def _said(calibration: Calibration, by_thresholds: bool, threshold: float | None = None) -> str:
     """Which probabilities are printed, and by which thresholds labels were chosen."""
     if by_thresholds:
         return f"{calibration}; --threshold X sets one for all"
-    return f"probabilities: {calibration.probabilities_are}"
+    which = (
+        "" if threshold is None or not calibration.fitted else "; --threshold compares the calibrated ones"
+    )
+    return f"probabilities: {calibration.probabilities_are}{which}"
 
 
 def _text(labels: Labels) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sarb.auto.names import tie
 from sarb.data import Data, Dataset, load, reader_name
 from sarb.errors import ConfigError, check_share, unknown_name
 from sarb.inference.prediction import match_categories, predict, readable
@@ -30,6 +31,8 @@ from sarb.training.track import Trackers, track_problems
 from sarb.workflows.labelled import both, hidden
 from sarb.workflows.on_top import put_on_top
 
+#: how many category names without a concept are told
+NAMED = 5
 #: settings that have a flag of their own
 FLAGS = (
     "method",
@@ -161,6 +164,8 @@ def train_session(
     data = job.load()
     if os.environ.get("RANK", "0") == "0":  # torchrun: the first process talks for all
         talk.say(_about(data))
+        if untied := _untied(data, job.settings):
+            talk.say(untied)
         if single_positive and _empty(data):
             talk.say(f"{_empty(data):,} training images have no known positive: nothing is known about them")
     kept = "single-positive" if single_positive else str(round(100 * known))
@@ -214,6 +219,19 @@ def _about(data: Data) -> str:
         f"data: {len(data.train):,} training images, {len(data.test):,} test images, "
         f"{len(data.categories):,} categories, {100 * data.train.labels.known_share:.3g} % of the training labels known"
     )
+
+
+def _untied(data: Data, settings: Settings) -> str:
+    """Which category names say nothing to ``auto``, if others do; empty for other methods."""
+    options = settings.method_options
+    if settings.method != "auto" or options.get("claims", "names") != "names" or options.get("finetune"):
+        return ""
+    tied = tie(data.categories, options.get("ties") or {}).tied
+    without = [name for name, is_tied in zip(data.categories, tied, strict=True) if not is_tied]
+    if not without or not tied.any():
+        return ""
+    more = f" and {len(without) - NAMED:,} more" if len(without) > NAMED else ""
+    return f"no concept for {', '.join(without[:NAMED])}{more}: their names add nothing; --set method.ties ties them"
 
 
 def _empty(data: Data) -> int:

@@ -93,15 +93,31 @@ def test_labels_that_teach_nothing(source):
     checked = check(source(text), encoding="binary")
     assert checked.ok
     assert found(checked) == [
-        ("category-without-present", None, "z"),
+        ("category-without-label", None, "z"),
         ("category-without-absent", None, "x"),
-        ("category-without-absent", None, "z"),
         ("category-without-present", None, "x"),
-        ("category-without-present", None, "z"),
         ("category-without-absent", None, "y"),
-        ("category-without-absent", None, "z"),
         ("image-without-label", 5, "d.png"),
     ]
+    assert "'z' has neither a present nor an absent label" in str(checked) and "-o ignore=z" in str(checked)
+
+
+def test_each_split_without_labels_has_its_line(source):
+    rows = "".join(f"{split}{n}.png,{split},,\n" for split in ("train", "test") for n in range(30))
+    checked = check(
+        source(f"file_name,split,x,y\na.png,train,1,0\n{rows}"), encoding="binary", open_images=False
+    )
+    assert checked.findings.counts["warning", "image-without-label"] == 60
+    text = str(checked)
+    assert "30 of 31 train images" in text and "30 of 30 test images" in text
+
+
+def test_many_images_without_a_label_are_one_line(source):
+    unknown = "".join(f"{name}.png,train,,\n" for name in "bcde")
+    checked = check(source(f"file_name,split,x,y\na.png,train,1,0\n{unknown}"), encoding="binary", test=0)
+    assert checked.findings.counts["warning", "image-without-label"] == 4
+    assert str(checked).count("no known label") == 1 and "more" not in str(checked)
+    assert "4 of 5 train images have no known label, first 'b.png'" in str(checked)
     only = check(source("file_name,split,x,y\na.png,train,1,\nb.png,test,1,0\n"), encoding="binary")
     assert ("no-absent", None, None) in found(only, "error")
     none = check(source("file_name,split,x,y\na.png,test,1,0\n"), encoding="binary")

@@ -107,7 +107,66 @@ def test_a_column_that_is_no_category_is_reported_once():
         table.decode("binary")
         table.problems.raise_any()
     assert found.counts == {("error", "no-category"): 1, ("error", "bad-value"): 1}
-    assert "3 cells of this column" in found.shown[0].message and "-o ignore=y" in found.shown[0].message
+    said = found.shown[0].message
+    assert "'y' holds text, not labels (3 cells, the first is 'blurred')" in said and said.endswith(
+        "-o ignore=y"
+    )
+
+
+def said_of(rows, encoding=None, **options):
+    with gather() as found:
+        table = codes(*rows, **options)
+        table.decode(encoding)
+        table.problems.raise_any()
+    return {finding.kind: finding.message for finding in found.shown}, found
+
+
+@pytest.mark.parametrize(
+    "remarks", [["dark", "blurred", "dark", ""], ["to check", "", "to check", "to check"]]
+)
+def test_a_comment_column_does_not_hide_the_encoding_of_the_others(remarks):
+    rows = [["Ja", "Nein", text] for text in remarks] + [["Nein", "Ja", ""]] * 9
+    said, found = said_of(rows)
+    assert found.counts == {("error", "no-category"): 1, ("error", "undeclared-encoding"): 1}
+    assert said["no-category"].startswith("'z' holds text, not labels (3 cells, ")
+    assert "-o encoding=Ja/Nein" in said["undeclared-encoding"]
+    assert "0 present, 0 absent" not in said["undeclared-encoding"]
+
+
+def test_a_question_mark_or_an_unknown_in_a_remark_does_not_make_the_words_english():
+    rows = [["Ja", "Nein", "?"], ["Nein", "", "who is this"], ["Nein", "Ja", "dark"], ["Ja", "?", "old"]]
+    said, _ = said_of(rows)
+    assert "-o ignore=z" in said["no-category"] and "-o encoding=Ja/Nein" in said["undeclared-encoding"]
+
+
+def test_a_word_of_two_languages_needs_the_other_word_too():
+    said, found = said_of([["Sí", "no", "no"], ["", "Sí", "no"]])
+    assert found.counts == {("error", "undeclared-encoding"): 1}
+    assert "-o encoding='Sí/no'" in said["undeclared-encoding"]
+
+
+def test_a_word_of_one_column_only_is_shown_with_its_column():
+    said, _ = said_of([["Oui", "non", "à revoir"], ["non", "Oui", ""]])
+    assert "'à revoir' (only in column 'z')" in said["undeclared-encoding"]
+    assert "'Oui'," in said["undeclared-encoding"] and "-o ignore=z" in said["undeclared-encoding"]
+
+
+def test_the_columns_of_text_are_left_out_with_one_option():
+    rows = [["1", "0", "", f"{n} x", f"{n} y"] for n in range(4)]
+    with gather() as found:
+        table = Codes(Problems("a.csv"), list("abcde"), ["id"])
+        for line, row in enumerate(rows, 2):
+            table.append(line, row)
+        assert table.decode(None)[1]["encoding"] == "binary"
+        table.problems.raise_any()
+    told = [finding.message for finding in found.shown if finding.kind == "no-category"]
+    assert len(told) == 2 and all(message.endswith("-o ignore=id,d,e") for message in told)
+
+
+def test_no_reading_without_a_label_is_offered():
+    said, _ = said_of([["x1", "x2", "x3"], ["", "", "x4"]])
+    assert "0 present" not in said["undeclared-encoding"]
+    assert "PRESENT/ABSENT" in said["undeclared-encoding"]
 
 
 def test_gathered_undeclared_codes_are_all_unknown():

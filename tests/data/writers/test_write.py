@@ -361,3 +361,19 @@ def test_every_split_keeps_its_order(tmp_path):
         ["b.jpg", "test"],
         ["a.jpg", "train"],
     ]
+
+
+@pytest.mark.parametrize("hide", [{"known": 0.4, "mask_seed": 3}, {"single_positive": True, "mask_seed": 3}])
+def test_hides_the_labels_that_training_would_hide(tmp_path, hide):
+    from sarb.workflows.labelled import hidden
+
+    write_wide_csv(tmp_path / "photos")
+    source = tmp_path / "photos" / "labels.csv"
+    whole = load(source, encoding="binary")
+    convert(str(source), tmp_path / "gaps.csv", options={"encoding": "binary"}, **hide)
+    written = load(tmp_path / "gaps.csv", encoding="binary", root=str(whole.train.root))
+    wanted = hidden(whole, hide.get("known", 1), hide.get("single_positive", False), hide["mask_seed"])
+    assert written.train.labels.paths == wanted.train.labels.paths
+    assert np.array_equal(written.train.labels.values, wanted.train.labels.values)
+    assert np.array_equal(written.test.labels.values, whole.test.labels.values)
+    assert written.train.labels.known.sum() < whole.train.labels.known.sum()

@@ -79,14 +79,22 @@ class Findings:
         self.detailed = detailed
         self.shown: list[Finding] = []
         self.counts: Counter[tuple[str, str]] = Counter()
+        #: how many the texts speak of: one each, or all of those that a single line sums up
+        self.told: Counter[tuple[str, str]] = Counter()
+        self._kept: Counter[tuple[str, str]] = Counter()
 
-    def add(self, finding: Finding, times: int = 1) -> None:
-        """Add a finding and count it ``times`` times; a note once, however often the file is read."""
+    def add(self, finding: Finding, times: int = 1, summed: bool = False) -> None:
+        """Add a finding and count it ``times`` times; a note once, however often the file is read.
+
+        ``summed``: its text speaks of all of them.
+        """
         if finding.level == "note" and finding in self.shown:
             return
         key = finding.level, finding.kind
-        if self.counts[key] < self.limit:
+        if self._kept[key] < self.limit:
             self.shown.append(finding)
+            self._kept[key] += 1
+            self.told[key] += times if summed else 1
         self.counts[key] += times
 
     def merge(self, other: Findings) -> None:
@@ -94,7 +102,9 @@ class Findings:
         for finding in other.shown:
             self.add(finding)
         for key, times in other.counts.items():
-            self.counts[key] += times - sum((finding.level, finding.kind) == key for finding in other.shown)
+            shown = sum((finding.level, finding.kind) == key for finding in other.shown)
+            self.counts[key] += times - shown
+            self.told[key] += other.told[key] - shown
 
     def count(self, level: str) -> int:
         """Return the number of findings of a level, shown or not."""
@@ -176,13 +186,17 @@ class Problems:
         expected: str | None = None,
         file: str | Path | None = None,
         times: int = 1,
+        summed: bool = False,
     ) -> None:
-        """Add a problem, counted ``times`` times; the message may be empty if ``expected`` is given."""
+        """Add a problem, counted ``times`` times; the message may be empty if ``expected`` is given.
+
+        ``summed``: the message speaks of all of them.
+        """
         shown = None if value is None else short(value)
         text = message or f"value {shown!r}; expected {expected}"
         path = self.source if file is None else str(file)
         column = short(column) if isinstance(column, str) else column
-        self.found.add(Finding(level, kind, short(text), path, line, column, shown, expected), times)
+        self.found.add(Finding(level, kind, short(text), path, line, column, shown, expected), times, summed)
 
     def counted(self, items: Sequence[T]) -> Iterator[tuple[T, int]]:
         """Yield up to ``limit`` items with their ``times``; the last one also counts those left out."""

@@ -18,8 +18,11 @@ from sarb.data.check.outside import leaves
 from sarb.data.check.problems import LEVELS, LIMIT, Finding, Findings, Problems, gather
 from sarb.data.dataset import Data, Dataset
 from sarb.data.parse.text import watch
-from sarb.errors import DataError
+from sarb.errors import DataError, data_option
 from sarb.progress import Progress
+
+#: more images without a label than this are one line for each split
+FEW = 3
 
 
 @dataclass
@@ -93,7 +96,8 @@ class Checked:
     def _group(self, level: str, kind: str) -> str:
         shown = [finding for finding in self.findings.of(level) if finding.kind == kind]
         count = self.findings.counts[level, kind]
-        more = [f"  … and {count - len(shown):,} more"] if count > len(shown) else []
+        rest = count - self.findings.told[level, kind]
+        more = [f"  … and {rest:,} more"] if rest > 0 else []
         return "\n".join([f"{level} {kind} ({count:,})", *(f"  {finding}" for finding in shown), *more])
 
     def _summary(self) -> str:
@@ -155,13 +159,33 @@ def _check_labels(data: Data) -> None:
             f"no training label is known to be {word}, so there is nothing to learn",
             kind=f"no-{word}",
         )
+    empty = _note_empty(problems, data)
     for split, dataset in data.splits.items():
         labels = dataset.labels
         for word, counts in (("present", labels.positives), ("absent", labels.negatives)):
-            without = [labels.categories[index] for index in np.flatnonzero(counts == 0)]
-            _note_categories(problems, split, word, without)
+            without = [name for name, count in zip(labels.categories, counts, strict=True) if not count]
+            _note_categories(problems, split, word, [name for name in without if name not in empty])
         _note_unlabelled(problems, split, dataset)
     problems.raise_any()
+
+
+def _note_empty(problems: Problems, data: Data) -> list[str]:
+    """Report categories without any known label, in any split; return them."""
+    known = sum(np.asarray(dataset.labels.known.sum(axis=0)) for dataset in data.splits.values())
+    empty = [name for name, count in zip(data.categories, np.atleast_1d(known), strict=True) if not count]
+    if len(empty) == len(data.categories):
+        return []  # then no label is known at all, which is another problem
+    # a table whose columns are the categories
+    column = "file_column" in data.notes and "label_delimiter" not in data.notes
+    hint = f"; if it is not a category, add {data_option('ignore', ','.join(empty))}" if column else ""
+    for name in empty:
+        problems.add(
+            f"category '{name}' has neither a present nor an absent label, so it cannot be learned or measured{hint}",
+            kind="category-without-label",
+            level="warning",
+            value=name,
+        )
+    return empty
 
 
 def _note_categories(problems: Problems, split: str, word: str, names: list[str]) -> None:
@@ -178,13 +202,19 @@ def _note_categories(problems: Problems, split: str, word: str, names: list[str]
 
 def _note_unlabelled(problems: Problems, split: str, dataset: Dataset) -> None:
     rows = np.flatnonzero(~dataset.labels.known.any(axis=1)).tolist()
-    for row, times in problems.counted(rows):
+    together = len(rows) > FEW  # one cause: nobody has looked at them yet
+    for row in rows[:1] if together else rows:
         entry = Entry(split, dataset, row)
+        one = f"image '{entry.name}' ({split}) has no known label"
+        all_of_them = (
+            f"{len(rows):,} of {len(dataset):,} {split} images have no known label, first '{entry.name}'"
+        )
         problems.add(
-            f"image '{entry.name}' ({split}) has no known label",
+            all_of_them if together else one,
             kind="image-without-label",
             level="warning",
-            times=times,
+            times=len(rows) if together else 1,
+            summed=together,
             **entry.where,
         )
 

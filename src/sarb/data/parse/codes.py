@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sarb.data.check.problems import Problems, fault
-from sarb.data.parse.messages import counted, few
+from sarb.data.parse.meanings import (
+    are_words,
+    codes_of,
+    counts_of,
+    meanings,
+    normalised,
+    numeric_codes,
+    offered,
+    own_words,
+)
+from sarb.data.parse.messages import counted
+from sarb.data.parse.text_columns import text_columns
 from sarb.errors import data_option
-from sarb.labels import ENCODINGS, UNKNOWN, encoding_table, normalise_code, own_spelling, readings, word_of
+from sarb.labels import ENCODINGS, UNKNOWN, encoding_table, normalise_code, own_spelling, readings
 
 #: a table with more distinct values cannot hold label codes, and would fill the memory
 MOST_SPELLINGS = 10_000
-#: a column with this many different values that are not codes, more often than not, is not a category; and a word
-#: that occurs this often is not a typing error
-NO_CATEGORY = 3
+#: a word that occurs this often is not a typing error
+NO_ERROR = 3
 
 
 class Codes:
@@ -27,9 +37,10 @@ class Codes:
     A table has many cells but few distinct spellings, so a cell takes only 4 bytes.
     """
 
-    def __init__(self, problems: Problems, categories: Sequence[str]) -> None:
+    def __init__(self, problems: Problems, categories: Sequence[str], ignored: Sequence[str] = ()) -> None:
         self.problems = problems
         self.categories = list(categories)
+        self.ignored = list(ignored)
         self.lines: list[int] = []
         self.flat: array[int] = array("i")
         self.spellings: dict[str, int] = _Numbered()
@@ -61,7 +72,7 @@ class Codes:
         if chosen is None:  # only while gathering problems: go on with labels that are all unknown
             return np.full(self._cells().shape, UNKNOWN, np.int8), {"undecoded": True}
         own = chosen if chosen.count("/") == 1 else ""
-        values = self.translate(encoding_table(chosen), f"{_codes(chosen)} (encoding {chosen})", own)
+        values = self.translate(encoding_table(chosen), f"{codes_of(chosen)} (encoding {chosen})", own)
         return values, {"encoding": chosen, "codes": own_spelling(chosen, self.times())}
 
     def translate(self, meaning: Mapping[str, int], expected: str, own: str = "") -> NDArray[np.int8]:
@@ -85,33 +96,48 @@ class Codes:
         return {spelling: times[number] for spelling, number in self.spellings.items()}
 
     def _guess(self) -> str | None:
-        """Return the only encoding that fits the cells; report what the codes can mean if there are several."""
-        codes = _normalised(self.times())
-        if not set(codes) - {""} or any(code and code in ENCODINGS["words"] for code in codes):
+        """Return the only encoding that fits the cells; report what the codes can mean if there are several.
+
+        Columns of text are left out of the question.
+        """
+        cells = self._cells()
+        table = {code for codes in ENCODINGS.values() for code in codes}
+        strange = np.array([normalise_code(spelling) not in table for spelling in self.spellings], bool)[
+            cells
+        ]
+        others = self._no_categories(strange, cells)
+        times = self.times(np.delete(cells, others, axis=1))
+        codes = normalised(times)
+        if not set(codes) - {""} or are_words(codes):
             return "words"
         possible = readings(codes)
         if len(possible) == 1:
             ((name, count),) = possible.items()
-            only = f"the only encoding that has all its codes ({_meanings(name)})"
+            only = f"the only encoding that has all its codes ({meanings(name)})"
             self.problems.add(
-                f"read with encoding={name}, {only}: {_counts(count)}", kind="read-as", level="note"
+                f"read with encoding={name}, {only}: {counts_of(count)}", kind="read-as", level="note"
             )
             return name
-        numeric = {code for name, table in ENCODINGS.items() if name != "words" for code in table}
-        strange = np.array([normalise_code(spelling) not in numeric for spelling in self.spellings])
-        cells = self._cells()
-        others = self._no_categories(strange[cells], cells)
-        times = self.times(np.delete(cells, others, axis=1))
-        codes = _normalised(times)
-        words = _own_words(times)
+        words = own_words(times)
+        numeric = numeric_codes()
         if words:  # words of the user's own need the option; the cells themselves are not wrong
-            for column in others:
-                self._note_no_category(column, strange[cells], cells)
+            self._note_no_categories(others, strange, cells)
         else:
-            self._note(strange.tolist(), cells, "1, 0, -1, blank, or present/absent/unknown")
-        self.problems.add(_readings(codes, numeric, words), kind="undeclared-encoding")
+            spelled = [normalise_code(spelling) not in numeric for spelling in self.spellings]
+            self._note(spelled, cells, "1, 0, -1, blank, or present/absent/unknown")
+        self.problems.add(offered(codes, words, self._only_in(words, cells)), kind="undeclared-encoding")
         self.problems.raise_any()
         return None
+
+    def _only_in(self, words: Sequence[str], cells: NDArray[np.int32]) -> dict[str, str]:
+        """Words that occur in a single column, with the name of that column."""
+        found: dict[str, str] = {}
+        code = np.array([normalise_code(spelling) for spelling in self.spellings])
+        for word in words:
+            columns = np.flatnonzero((code == normalise_code(word))[cells].any(axis=0)).tolist()
+            if len(columns) == 1 < len(self.categories):
+                found[word] = self.categories[columns[0]]
+        return found
 
     def _note(self, strange: Sequence[bool], cells: NDArray[np.int32], expected: str, own: str = "") -> None:
         """Report the cells with a strange spelling: the first with line and column, the rest as a count."""
@@ -120,9 +146,9 @@ class Codes:
         bad = np.array(strange)[cells]
         spelled = list(self.spellings)
         limit = self.problems.limit
-        for column in self._no_categories(bad, cells):
-            self._note_no_category(column, bad, cells)
-            bad[:, column] = False
+        others = self._no_categories(bad, cells)
+        self._note_no_categories(others, bad, cells)
+        bad[:, others] = False
         if own and self._note_third_word(bad, cells, own):
             return
         rows = np.flatnonzero(bad.any(axis=1))[
@@ -140,23 +166,11 @@ class Codes:
             )
 
     def _no_categories(self, bad: NDArray[np.bool_], cells: NDArray[np.int32]) -> list[int]:
-        """Return the columns that hold something other than codes, unless all of them do.
-
-        Words that several columns share may be codes of the user's own.
-        """
-        blank = [not spelling.strip() for spelling in self.spellings]
-        written = (~np.array(blank, bool)[cells]).sum(axis=0)
+        """Return the columns that hold something other than codes, see :func:`text_columns`."""
         folded = _Numbered()
         number = np.array([folded[normalise_code(spelling)] for spelling in self.spellings], np.int32)
-        found = [np.unique(number[cells[bad[:, column], column]]) for column in range(len(self.categories))]
-        columns_with = np.bincount(np.concatenate([*found, [0]]).astype(np.int64), minlength=len(folded))
-        own = bad & (columns_with[number] < 2)[cells] if len(self.categories) > 1 else bad
-        columns = [
-            column
-            for column in np.flatnonzero(2 * own.sum(axis=0) > written).tolist()
-            if len(np.unique(cells[own[:, column], column])) >= NO_CATEGORY
-        ]
-        return columns if len(columns) < len(self.categories) else []
+        lettered = np.array([any(map(str.isalpha, spelling)) for spelling in self.spellings], bool)
+        return text_columns(number[cells], bad, lettered[cells], folded.get("", -1)) if cells.size else []
 
     def _note_third_word(self, bad: NDArray[np.bool_], cells: NDArray[np.int32], own: str) -> bool:
         """Report the only other word of a table in two words of the user's own; say whether there is one.
@@ -166,7 +180,7 @@ class Codes:
         places = np.flatnonzero(bad)
         spelled = list(self.spellings)
         words = Counter(spelled[number].strip() for number in cells.reshape(-1)[places].tolist())
-        if len(places) < NO_CATEGORY or len({normalise_code(word) for word in words}) != 1:
+        if len(places) < NO_ERROR or len({normalise_code(word) for word in words}) != 1:
             return False
         word = words.most_common(1)[0][0]
         row, column = divmod(int(places[0]), len(self.categories))
@@ -180,18 +194,27 @@ class Codes:
         )
         return True
 
-    def _note_no_category(self, column: int, bad: NDArray[np.bool_], cells: NDArray[np.int32]) -> None:
-        row = int(np.argmax(bad[:, column]))
-        value = list(self.spellings)[cells[row, column]][:60]
-        name = self.categories[column]
-        self.problems.add(
-            f"{counted(int(bad[:, column].sum()), 'cell')} of this column are not label codes, the first is "
-            f"{value!r}; if this is not a category, add {data_option('ignore', name)}",
-            kind="no-category",
-            line=self.lines[row],
-            column=name,
-            value=value,
-        )
+    def _note_no_categories(
+        self, columns: Sequence[int], bad: NDArray[np.bool_], cells: NDArray[np.int32]
+    ) -> None:
+        """Report columns of text; the option leaves out all of them, and what was left out already."""
+        ignore = ",".join([*self.ignored, *(self.categories[column] for column in columns)])
+        for column in columns:
+            row = int(np.argmax(bad[:, column]))
+            value = list(self.spellings)[cells[row, column]][:60]
+            cells_with = counted(int(bad[:, column].sum()), "cell")
+            self.problems.add(
+                f"'{self.categories[column]}' holds {_sort(value)}, not labels ({cells_with}, the first is {value!r}): "
+                f"leave it out with {data_option('ignore', ignore)}",
+                kind="no-category",
+                line=self.lines[row],
+                column=self.categories[column],
+                value=value,
+            )
+
+
+def _sort(value: str) -> str:
+    return "text" if any(map(str.isalpha, value)) else "numbers"
 
 
 class _Numbered(dict[str, int]):
@@ -200,78 +223,3 @@ class _Numbered(dict[str, int]):
     def __missing__(self, key: str) -> int:
         self[key] = number = len(self)
         return number
-
-
-def _normalised(times: Mapping[str, int]) -> Counter[str]:
-    """How often each code occurs, whatever its spelling; those that do not occur are left out."""
-    codes: Counter[str] = Counter()
-    for spelling, count in times.items():
-        codes[normalise_code(spelling)] += count
-    return +codes
-
-
-def _own_words(times: Mapping[str, int]) -> list[str]:
-    """Return the two or three words of a table that writes its labels in words of its own, else nothing."""
-    spelled: dict[str, Counter[str]] = {}
-    for spelling, count in times.items():
-        if count and spelling.strip():
-            spelled.setdefault(normalise_code(spelling), Counter())[spelling.strip()] += count
-    if len(spelled) not in (2, 3) or any(code[-1:].isdigit() for code in spelled):
-        return []
-    return [spellings.most_common(1)[0][0] for spellings in spelled.values()]
-
-
-def _times(codes: Mapping[str, int], word: str) -> str:
-    return counted(codes[normalise_code(word)], "cell")
-
-
-def _rarer_first(codes: Mapping[str, int], words: Sequence[str]) -> list[Sequence[str]]:
-    """Both orders of two words; first the one where the rarer word means present, as in most tables."""
-    rarer = sorted(words, key=lambda word: codes[normalise_code(word)])
-    return [rarer, rarer[::-1]]
-
-
-def _readings(codes: Mapping[str, int], numeric: Collection[str], words: Sequence[str]) -> str:
-    """Return a message that lists what the codes can mean, each meaning with its option and counts."""
-    possible = readings({code: times for code, times in codes.items() if code in numeric})
-    if len(words) == 2:
-        shown = "".join(
-            f"\n  {data_option('encoding', f'{present}/{absent}')}: {present} is present ({_times(codes, present)}), "
-            f"{absent} is absent ({_times(codes, absent)})"
-            for present, absent in _rarer_first(codes, words)
-        )
-        return f"declare which word means present and which absent:{shown}"
-    if words:
-        order = data_option("encoding", "PRESENT/ABSENT/UNKNOWN")
-        seen = ", ".join(map(repr, words))
-        return f"the labels are the words {seen}; declare which of them means what, in this order: {order}"
-    if possible:
-        shown = "".join(
-            f"\n  {data_option('encoding', name)}: {_counts(count)}" for name, count in possible.items()
-        )
-        return f"declare what the label codes mean:{shown}"
-    seen = few([f"{code or 'blank'} ({counted(count, 'time')})" for code, count in codes.items()], most=20)
-    encodings = [name for name in ENCODINGS if name != "words"]
-    shown = "".join(f"\n  {data_option('encoding', name)}: {_codes(name)}" for name in encodings)
-    own = f"\n  {data_option('encoding', 'PRESENT/ABSENT')}: words of your own, such as Ja/Nein; blank is unknown"
-    return (
-        f"no encoding covers all codes in it: {seen}; declare one to see which cells do not fit:{shown}{own}"
-    )
-
-
-def _counts(count: dict[str, int]) -> str:
-    return ", ".join(f"{number} {meaning}" for meaning, number in count.items())
-
-
-def _codes(encoding: str) -> str:
-    spelled = {word.strip().lower(): word.strip() for word in encoding.split("/")}
-    known = encoding_table(encoding)
-    *codes, last = (repr(spelled.get(code, code)) if code else "blank" for code in known)
-    return f"{', '.join(codes)} or {last}"
-
-
-def _meanings(encoding: str) -> str:
-    """Return what each code means, ``1 present, 0 absent, blank unknown``."""
-    return ", ".join(
-        f"{code or 'blank'} {word_of(label)}" for code, label in encoding_table(encoding).items()
-    )

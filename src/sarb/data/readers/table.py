@@ -124,7 +124,7 @@ def read_table(
     columns = replace(columns, file=lookup.find(problems, [FILE_COLUMN], columns.file))
     layout = columns.find(path, header, problems)
     check_declared(problems, declared_names(categories, path), layout.categories)
-    names, splits, codes = _read_cells(problems, layout, rows, columns.split)
+    names, splits, codes = _read_cells(problems, layout, rows, columns)
     values, notes = codes.decode(encoding)
     if not names and not problems.count:
         raise fault(path, "has a header but no rows")
@@ -148,15 +148,15 @@ def open_rows(path: Path, delimiter: str | None, charset: str | None, ignore: Co
 
 
 def _read_cells(
-    problems: Problems, layout: Layout, rows: Rows, split_column: str
+    problems: Problems, layout: Layout, rows: Rows, columns: Columns
 ) -> tuple[list[str], list[str], Codes]:
     """Read all rows: image names, splits and cells."""
-    codes = Codes(problems, layout.categories)
+    codes = Codes(problems, layout.categories, columns.ignore)
     names: list[str] = []
     splits: list[str] = []
     for line, row in full_rows(problems, rows, layout.width):
         names.append(row[layout.file])
-        split = "" if layout.split is None else split_of(problems, row[layout.split], line, split_column)
+        split = "" if layout.split is None else split_of(problems, row[layout.split], line, columns.split)
         splits.append(split)
         codes.append(line, layout.cells(row))
     return names, splits, codes

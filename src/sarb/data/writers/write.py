@@ -89,9 +89,19 @@ def convert(
     *,
     overwrite: bool = False,
     options: Mapping[str, Any] | None = None,
+    known: float = 1.0,
+    single_positive: bool = False,
+    mask_seed: int = 0,
 ) -> str:
-    """Read a source and write it in another format; return the command that reads the result."""
-    written = write(load(source, **(options or {})), out, to, encoding, overwrite=overwrite)
+    """Read a source and write it in another format; return the command that reads the result.
+
+    ``known``, ``single_positive`` and ``mask_seed`` hide labels as ``sarb train`` does: the same ones, so training on
+    what was written gives the same model.
+    """
+    data = load(source, **(options or {}))
+    if known < 1 or single_positive:
+        data = data.hide(known, mask_seed, single_positive)
+    written = write(data, out, to, encoding, overwrite=overwrite)
     path, form = target(out, to)
     words = [word for name, value in written.items() for word in ("-o", f"{name}={value}")]
     name = "FILE" if is_stdout(path) else path
