@@ -4,7 +4,7 @@
     python -m benchmarks.capacity --out results/capacity --again      another round over all points
     python -m benchmarks.capacity --out results/capacity --refit      the same from the points that are there
 
-Every point runs in a process of its own, with one thread. A round measures fitted and held-out points alike, and the
+Every point runs in a process of its own, with one thread, and two runs with other ``--only`` may share a folder. A round measures fitted and held-out points alike, and the
 best time of all rounds counts: other processes share the machine, and can only make a point slower.
 
 Writes ``points.csv``, ``model.csv`` (the coefficients), ``check.csv`` (prediction against measurement where the model
@@ -14,48 +14,60 @@ was not fitted) and ``examples.csv``. docs/scaling.md explains them.
 from __future__ import annotations
 
 import argparse
-import json
+import multiprocessing
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from benchmarks.capacity_examples import examples
 from benchmarks.capacity_model import Sizes, check, fit, predictor, sizes_of
 from benchmarks.capacity_parts import PARTS
-from benchmarks.fits import commit, read_csv
+from benchmarks.fits import commit, read_csv, write_table
 from sarb.files import write_csv
 
 #: what a point may have
 QUANTITIES = ("seconds", "memory", "flop", "count", "bytes")
 POINTS = ("part", *Sizes._fields, "held", *QUANTITIES, "slowest", "rounds", "load", "commit", "command")
+KEY = ("part", *Sizes._fields)
 MODEL = ("part", "quantity", "term", "coefficient")
 CHECK = ("part", *Sizes._fields, "quantity", "measured", "predicted", "error")
 #: largest error that acceptance 5 of issue 16 allows
 ALLOWED = 0.2
-#: seconds that one point may take
-LIMIT = 600.0
 Row = dict[str, str]
 
 
 def alone(part: str, at: Sizes) -> dict[str, float]:
-    """Measure one point in a new process with one thread."""
-    command = [sys.executable, "-m", "benchmarks.capacity", "--point", part, *map(str, at)]
-    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    done = subprocess.run(
-        command,
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=LIMIT,
-        check=True,
-        env={**os.environ, **one},
-        cwd=Path(__file__).parents[1],
-    )
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    """Measure one point in a process of its own.
+
+    It is a fork of this one, which has loaded torch but used nothing of it: starting Python takes longer than most points.
+    """
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_point, args=(part, at, sender))
+    child.start()
+    sender.close()  # so that a child that dies is the end of the pipe, not a wait
+    try:
+        found: dict[str, float] = receiver.recv()
+    finally:
+        child.join()
     return found
+
+
+def _point(part: str, at: Sizes, sender: Connection) -> None:
+    sender.send(dict(PARTS[part].measure(at)))
+
+
+def one_thread() -> None:
+    """Load torch and bind it and the libraries of NumPy to one thread; forks inherit that."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    torch.set_num_threads(1)
+    threadpool_limits(1)
 
 
 def row_of(name: str, held: bool, at: Sizes, found: Mapping[str, float], command: str) -> Row:
@@ -99,8 +111,8 @@ def measure(path: Path, only: Sequence[str], again: bool, command: str) -> list[
                 flush=True,
             )
             rows[name, at] = new if old is None else merged(old, new)
-            write_csv(path, POINTS, list(rows.values()), line_end="\n")
-    return list(rows.values())
+            write_table(path, POINTS, KEY, [rows[name, at]])  # another process may measure other parts
+    return read_csv(path)
 
 
 def summary(checked: Sequence[Mapping[str, str]]) -> str:
@@ -121,15 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="*", default=[], choices=list(PARTS), help="measure only these parts")
     parser.add_argument("--again", action="store_true", help="another round; the best time counts")
     parser.add_argument("--refit", action="store_true", help="measure nothing")
-    parser.add_argument("--point", nargs=5, metavar=("PART", *Sizes._fields), help=argparse.SUPPRESS)
     return parser
-
-
-def _point(name: str, sizes: Sequence[str]) -> dict[str, float]:
-    import torch
-
-    torch.set_num_threads(1)
-    return dict(PARTS[name].measure(Sizes(*map(int, sizes))))
 
 
 def _write(folder: Path, points: Sequence[Row]) -> list[Row]:
@@ -152,12 +156,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, fit and check; return 1 if a held-out point is not within the limit."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
-    if options.point:
-        print(json.dumps(_point(options.point[0], options.point[1:])))
-        return 0
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "points.csv"
     command = "python -m benchmarks.capacity " + shlex.join(given)
+    one_thread()
     points = read_csv(file) if options.refit else measure(file, options.only, options.again, command)
     checked = _write(options.out, points)
     print(summary(checked))

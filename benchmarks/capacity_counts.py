@@ -1,4 +1,4 @@
-"""What is counted, not timed: trainable parameters, operations of ResNet-101, bytes of the feature cache."""
+"""What is counted, not timed: trainable parameters, operations of backbones, bytes of the feature cache."""
 
 from __future__ import annotations
 
@@ -46,6 +46,19 @@ def resnet101(at: Sizes) -> dict[str, float]:
         network.trained(frozen).sum().backward()
 
     return {"flop": 1e9 * gigaflops(forward_backward)}
+
+
+def lite0(at: Sizes) -> dict[str, float]:
+    """Operations of EfficientNet-Lite0 on B photos, forward."""
+    import torch
+
+    from benchmarks.products import gigaflops
+    from sarb.networks import create_backbone
+
+    with torch.device("meta"):
+        network = create_backbone("efficientnet_lite0", weights=None, train_stages=0).eval()
+        images = torch.randn(at.B, 3, at.S, at.S)
+    return {"flop": 1e9 * gigaflops(lambda: network.frozen(images))}
 
 
 def cache(at: Sizes) -> dict[str, float]:

@@ -165,9 +165,14 @@ PARTS: Mapping[str, Part] = {
         "ResNet-101, forward, and backward through its last stage, B photos",
         counts.resnet101,
         {"flop": ("B S²",)},
-        _images(
-            (2, 224),
-        ),
+        _images((2, 224)),
+        _images((4, 320), (16, 448)),
+    ),
+    "lite0": Part(
+        "EfficientNet-Lite0, forward, B photos",
+        counts.lite0,
+        {"flop": ("B S²",)},
+        _images((2, 224)),
         _images((4, 320), (16, 448)),
     ),
     "cache": Part(

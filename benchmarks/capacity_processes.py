@@ -1,15 +1,11 @@
 """Two processes of this machine: what it costs to sum gradients or to gather prototypes with gloo.
 
-    python -m benchmarks.capacity_processes KIND RANK STORE N C S B     one of the two processes
-
 The clock counts here, not the time of a core, because a process mostly waits for the other one.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable
@@ -35,15 +31,15 @@ def exchange(kind: str) -> Callable[[Sizes], dict[str, float]]:
 
     def measure(at: Sizes) -> dict[str, float]:
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-m", "benchmarks.capacity_processes", kind, "1"]
-            command += [str(Path(folder) / "store"), *map(str, at)]
-            other = subprocess.Popen(command, cwd=Path(__file__).parents[1])
+            store = Path(folder) / "store"
+            other = multiprocessing.get_context("fork").Process(target=_best, args=(kind, 1, store, at))
+            other.start()
             try:
-                seconds = _best(kind, 0, Path(folder) / "store", at)
+                seconds = _best(kind, 0, store, at)
             finally:
-                failed = other.wait(PATIENCE)
-        if failed:
-            raise RuntimeError(f"the other process of {kind} ended with {failed}")
+                other.join(PATIENCE)
+        if other.exitcode:
+            raise RuntimeError(f"the other process of {kind} ended with {other.exitcode}")
         return {"seconds": seconds}
 
     return measure
@@ -129,7 +125,3 @@ KINDS: dict[str, Callable[[Sizes], tuple[Work, int]]] = {
     "all-gather": _all_gather,
     "training": _training,
 }
-
-if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    _best(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), Sizes(*map(int, sys.argv[4:])))

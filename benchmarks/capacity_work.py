@@ -12,7 +12,7 @@ from benchmarks.harness import Work, peak_memory
 #: width of the features that the default is fitted to
 FEATURES = 1280
 #: a point is repeated until it has taken ENOUGH seconds, but at most REPEATS times
-ENOUGH, REPEATS = 3.0, 7
+ENOUGH, REPEATS = 1.5, 5
 
 
 def on_a_core(
@@ -20,26 +20,33 @@ def on_a_core(
 ) -> Callable[[Sizes], dict[str, float]]:
     """Measure the best time of the core and the peak memory of one call.
 
-    The time that the process had the core, not that on the clock: other processes share the machine. A call before
-    that, at the sizes ``warm`` or at the point's own, loads libraries.
+    A call before that, at the sizes ``warm`` or at the point's own, loads libraries.
     """
 
     def measure(at: Sizes) -> dict[str, float]:
         work = build(at)
         (work if warm is None else build(warm))()
-        times: list[float] = []
-
-        def timed() -> None:
-            started = time.process_time()
-            work()
-            times.append(time.process_time() - started)
-
-        memory = peak_memory(timed)
-        while sum(times) < ENOUGH and len(times) < REPEATS:
-            timed()
-        return {"seconds": min(times), **({} if memory is None else {"memory": memory})}
+        return cost(work)
 
     return measure
+
+
+def cost(work: Work) -> dict[str, float]:
+    """Best time of the core and peak memory of one call.
+
+    The time that the process had the core, not that on the clock: other processes share the machine.
+    """
+    times: list[float] = []
+
+    def timed() -> None:
+        started = time.process_time()
+        work()
+        times.append(time.process_time() - started)
+
+    memory = peak_memory(timed)
+    while sum(times) < ENOUGH and len(times) < REPEATS:
+        timed()
+    return {"seconds": min(times), **({} if memory is None else {"memory": memory})}
 
 
 def read(at: Sizes) -> Work:
@@ -108,7 +115,9 @@ def measure_step(at: Sizes) -> dict[str, float]:
     """Time, memory and floating-point operations (of matrix products) of a step."""
     from benchmarks.products import gigaflops
 
-    return {**on_a_core(step)(at), "flop": 1e9 * gigaflops(step(at))}
+    work = step(at)
+    counted = 1e9 * gigaflops(work)
+    return {**cost(work), "flop": counted}
 
 
 def fit_default(at: Sizes) -> Work:
