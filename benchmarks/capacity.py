@@ -4,8 +4,9 @@
     python -m benchmarks.capacity --out results/capacity --again      another round over all points
     python -m benchmarks.capacity --out results/capacity --refit      the same from the points that are there
 
-Every point runs in a process of its own, with one thread, and two runs with other ``--only`` may share a folder. A round measures fitted and held-out points alike, and the
-best time of all rounds counts: other processes share the machine, and can only make a point slower.
+Every point runs in a process of its own, with one thread, and two runs with other ``--only`` may share a folder. A
+round measures fitted and held-out points alike, and the best time of all rounds counts: other processes share the
+machine, and can only make a point slower.
 
 Writes ``points.csv``, ``model.csv`` (the coefficients), ``check.csv`` (prediction against measurement where the model
 was not fitted) and ``examples.csv``. docs/scaling.md explains them.
@@ -43,7 +44,8 @@ Row = dict[str, str]
 def alone(part: str, at: Sizes) -> dict[str, float]:
     """Measure one point in a process of its own.
 
-    It is a fork of this one, which has loaded torch but used nothing of it: starting Python takes longer than most points.
+    It is a fork of this one, which has loaded torch but used nothing of it: to start Python takes longer than most
+    points.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
