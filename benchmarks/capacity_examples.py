@@ -109,8 +109,9 @@ def train(
     at = Sizes(1, categories, 448, batch)
     epochs = 20
     ssgrl = network == "ssgrl"
-    learned = STAGE + predict(f"parameters {network}", "count", at)
-    head = predict("step", "flop", at) / batch if ssgrl else 6 * learned
+    behind = predict(f"parameters {network}", "count", at)
+    learned = STAGE + behind
+    head = predict("step", "flop", at) / batch if ssgrl else 6 * behind
     flop = predict("resnet101", "flop", at) / batch + head
     devices = machine.devices
     steps = epochs * images / (batch * devices)

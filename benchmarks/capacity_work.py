@@ -79,6 +79,23 @@ def backbone(at: Sizes) -> Work:
     return forward
 
 
+def first_batch(at: Sizes) -> Work:
+    """The first B photos of ``sarb predict``: as the network is, then its batch norms are folded for the next ones."""
+    import torch
+
+    from sarb.networks import create_backbone
+    from sarb.networks.backbones.fold import folded
+
+    network = create_backbone("efficientnet_lite0", weights=None, train_stages=0).eval()
+    images = torch.randn(at.B, 3, at.S, at.S)
+
+    def forward() -> object:
+        with torch.inference_mode():
+            return network.frozen(images), folded(network)
+
+    return forward
+
+
 def head(at: Sizes) -> tuple[Any, Any]:
     """SARB's method behind the backbone with the paper's widths, and B maps with one known positive each.
 

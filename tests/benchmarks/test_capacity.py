@@ -13,6 +13,7 @@ from benchmarks import capacity, capacity_examples, capacity_model, capacity_tab
 TINY = {
     "read": (Sizes(2, 0, 64), "seconds"),
     "backbone": (Sizes(0, 0, 64, 1), "seconds"),
+    "first batch": (Sizes(0, 0, 64, 1), "seconds"),
     "predict": (Sizes(2, 3, 64, 1), "seconds"),
     "step": (Sizes(0, 3, 64, 2), "flop"),
     "fit": (Sizes(80, 2), "memory"),
@@ -84,8 +85,18 @@ def test_every_part_has_tiny_sizes_and_no_point_is_fitted_and_held_out():
         assert {term for terms in part.terms.values() for term in terms} <= set(TERMS)
 
 
+@pytest.fixture(scope="module")
+def loaded():
+    """Load once what every fork would load again."""
+    import benchmarks.cases.head
+    import torch.distributed
+    import torch.utils.flop_counter
+
+    import sarb.inference.prediction  # noqa: F401
+
+
 @pytest.mark.parametrize("name", PARTS)
-def test_every_part_runs_at_a_tiny_size(name, monkeypatch):
+def test_every_part_runs_at_a_tiny_size(name, monkeypatch, loaded):
     from benchmarks import capacity_work
 
     monkeypatch.setattr(capacity_work, "ENOUGH", 0.0)
