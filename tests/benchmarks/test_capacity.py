@@ -1,5 +1,7 @@
 """The capacity model: its fit, its parts, and the CSVs that are committed."""
 
+import importlib
+
 import numpy as np
 import pytest
 from benchmarks.capacity_examples import Load, Machine
@@ -88,11 +90,13 @@ def test_every_part_has_tiny_sizes_and_no_point_is_fitted_and_held_out():
 @pytest.fixture(scope="module")
 def loaded():
     """Load once what every fork would load again."""
-    import benchmarks.cases.head
-    import torch.distributed
-    import torch.utils.flop_counter
-
-    import sarb.inference.prediction  # noqa: F401
+    for module in (
+        "benchmarks.cases.head",
+        "torch.distributed",
+        "torch.utils.flop_counter",
+        "sarb.inference.prediction",
+    ):
+        importlib.import_module(module)
 
 
 @pytest.mark.parametrize("name", PARTS)
