@@ -50,6 +50,8 @@ TERMS: Mapping[str, Term] = {
     "N S²": lambda at: float(at.N * at.S**2),
     "B S²": lambda at: float(at.B * at.S**2),
     "B C": lambda at: float(at.B * at.C),
+    # an image alone has no partner to be blended with
+    "blended C": lambda at: float(at.B * at.C * (at.B > 1)),
     "B C²": lambda at: float(at.B * at.C**2),
     "B cells": lambda at: float(at.B * at.side**2),
     "B C cells": lambda at: float(at.B * at.C * at.side**2),

@@ -51,7 +51,7 @@ def _together(predict: Predict, at: Sizes) -> float:
 
 #: a table that is large enough to load all libraries
 SMALL = Sizes(500, 5)
-STEP_TERMS = ("1", "C", "B cells", "B C", "B C cells", "B C²")
+STEP_TERMS = ("1", "C", "B cells", "B C", "blended C", "B C cells", "B C²")
 
 PARTS: Mapping[str, Part] = {
     "read": Part(

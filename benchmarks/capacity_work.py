@@ -99,7 +99,7 @@ def first_batch(at: Sizes) -> Work:
 def head(at: Sizes) -> tuple[Any, Any]:
     """SARB's method behind the backbone with the paper's widths, and B maps with one known positive each.
 
-    So every image is blended. With fewer positives a step takes less.
+    The positives of one image are unknown in all others, so every image is blended. With fewer a step takes less.
     """
     import torch
 
@@ -109,7 +109,9 @@ def head(at: Sizes) -> tuple[Any, Any]:
 
     method, _, batch = build_head(HeadSizes(at.B, at.C, side=at.side))
     labels = torch.where(torch.rand(at.B, at.C) < 0.1, -1, 0).to(torch.int8)
-    labels[torch.arange(at.B), torch.arange(at.B) * 7 % at.C] = 1
+    positive = torch.arange(at.B) * 7 % at.C
+    labels[:, positive] = 0
+    labels[torch.arange(at.B), positive] = 1
     return method, Batch(batch.images, labels, batch.index, frozen=True)
 
 
