@@ -85,11 +85,11 @@ def _on_gpus(resource: str, flop: float, machine: Machine, used: Range = USED) -
     return Load(resource, tuple(flop / (PEAK * share * machine.devices) / SECONDS for share in used))  # type: ignore[arg-type]
 
 
-def _exchange(resource: str, numbers: float, steps: float, machine: Machine) -> Load:
-    """In a ring each device sends and receives so many numbers in every step."""
+def _gradients(numbers: float, steps: float, machine: Machine) -> Load:
+    """Each device sends and receives so many numbers in every step."""
     link = LINK["between nodes" if machine.nodes > 1 else "in a node"]
     hours = tuple(steps * FLOAT * numbers / speed / SECONDS for speed in link)
-    return Load(resource, hours)  # type: ignore[arg-type]
+    return Load("gradients", hours)  # type: ignore[arg-type]
 
 
 def train(
@@ -103,8 +103,7 @@ def train(
 ) -> list[Load]:
     """Train with the recipe coco2014 (ResNet-101, 448 px, 20 epochs), ``batch`` images on each GPU.
 
-    All-reduce of the gradients: 2 (n − 1) / n of the trained parameters. All-gather of the representations, so that the
-    blends and the contrastive loss see the images of all devices: (n − 1) · batch · C · D.
+    In a ring each device sends and receives 2 (n − 1) / n of the trained parameters in every step.
     """
     at = Sizes(1, categories, 448, batch)
     epochs = 20
@@ -116,12 +115,10 @@ def train(
     devices = machine.devices
     steps = epochs * images / (batch * devices)
     graph = FLOAT * categories * (categories + PROTOTYPES * WIDTH) if ssgrl else 0
-    gathered = (devices - 1) * batch * categories * WIDTH if ssgrl else 0
-    activations = predict("step", "memory", at) + FLOAT * gathered if ssgrl else 0
+    activations = predict("step", "memory", at) if ssgrl else 0
     loads = [
         _on_gpus("GPUs", epochs * images * flop, machine),
-        _exchange("gradients", 2 * (devices - 1) / devices * learned, steps, machine),
-        _exchange("representations", gathered, steps, machine),
+        _gradients(2 * (devices - 1) / devices * learned, steps, machine),
         _on_cores("reading", epochs * images * predict("read", "seconds", at), machine),
         Load("a step on a GPU", size=STATE * learned + graph + activations, room=ON_GPU),
         Load("labels", size=images * categories * machine.gpus, room=machine.memory),

@@ -105,7 +105,7 @@ PARTS: Mapping[str, Part] = {
     "evaluate": Part(
         "all metrics of N × C scores",
         work.on_a_core(work.evaluate, SMALL),
-        {"seconds": ("1", "C", "N C", "N C log N"), "memory": ("1", "N", "N C")},
+        {"seconds": ("1", "C", "N C", "N C log N"), "memory": ("1", "N", "C", "N C")},
         _tables((10_000, 80), (100_000, 20), (1_000_000, 20), (10_000, 600), (100_000, 80), (30_000, 600)),
         _tables((300_000, 20), (30_000, 100), (100_000, 200), (200_000, 80)),
     ),
