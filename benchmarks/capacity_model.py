@@ -2,6 +2,8 @@
 
     quantity(sizes) = Σ_t coefficient_t · t(sizes),   t one of TERMS
 
+A peak of memory that is reached at another stage for other sizes is the largest of the products, not their sum.
+
 Sizes: N images (or numbers that are sent), C categories, S side of an image in pixels, B images per batch.
 """
 
@@ -14,9 +16,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.fits import read_csv
 
+#: more numbers than this are sent more slowly: 16 MB
+MANY = 4_000_000
 #: side of an image -> side of a cell of the backbone's grid
 STRIDE = 32
 #: a larger grid is pooled 2×2 before the head of SSGRL
@@ -38,11 +43,13 @@ class Sizes(NamedTuple):
         return side // 2 if side > LARGEST else side
 
 
+Floats = NDArray[np.float64]
 Term = Callable[[Sizes], float]
 #: name of a term -> its value
 TERMS: Mapping[str, Term] = {
     "1": lambda at: 1.0,
     "N": lambda at: float(at.N),
+    "N above 4 million": lambda at: float(at.N * (at.N > MANY)),
     "C": lambda at: float(at.C),
     "C²": lambda at: float(at.C**2),
     "N C": lambda at: float(at.N * at.C),
@@ -72,6 +79,7 @@ class Part:
         what: one line for the table.
         measure: sizes -> quantity -> value; runs in a process of its own.
         terms: quantity -> names of its terms; empty if it is put together from other parts.
+        largest: quantities that are the largest product instead of the sum.
         fitted: sizes that the coefficients are fitted to.
         held: sizes that only check them; fixed before anything is measured.
         together: prediction from other parts, for a part without terms.
@@ -83,6 +91,7 @@ class Part:
     fitted: tuple[Sizes, ...] = ()
     held: tuple[Sizes, ...] = ()
     together: Callable[[Predict, Sizes], float] | None = None
+    largest: frozenset[str] = frozenset()
 
 
 def sizes_of(row: Mapping[str, str]) -> Sizes:
@@ -92,18 +101,29 @@ def sizes_of(row: Mapping[str, str]) -> Sizes:
 
 def fit(parts: Mapping[str, Part], points: Sequence[Mapping[str, str]]) -> Model:
     """Coefficients with the least relative error at the fitted points."""
-    from scipy.optimize import nnls
-
     model: dict[tuple[str, str], dict[str, float]] = {}
     for name, part in parts.items():
         rows = [row for row in points if row["part"] == name and row["held"] == "no"]
         for quantity, terms in part.terms.items() if rows else ():
             values = np.array([float(row[quantity]) for row in rows])
             design = np.array([[TERMS[term](sizes_of(row)) for term in terms] for row in rows])
-            scale = np.abs(design).max(0)  # the terms differ by many orders of magnitude
-            found, _ = nnls(design / scale / values[:, None], np.ones(len(values)))
-            model[name, quantity] = dict(zip(terms, (found / scale).tolist(), strict=True))
+            found = (_envelope if quantity in part.largest else _sum)(design, values)
+            model[name, quantity] = dict(zip(terms, found.tolist(), strict=True))
     return model
+
+
+def _sum(design: Floats, values: Floats) -> Floats:
+    """No coefficient is negative."""
+    from scipy.optimize import nnls
+
+    scale = np.abs(design).max(0)  # the terms differ by many orders of magnitude
+    found, _ = nnls(design / scale / values[:, None], np.ones(len(values)))
+    return np.asarray(found / scale)
+
+
+def _envelope(design: Floats, values: Floats) -> Floats:
+    """The largest coefficients with which no term alone exceeds a value: exact without noise, as memory nearly is."""
+    return np.asarray((values[:, None] / design).min(0))
 
 
 def predictor(parts: Mapping[str, Part], model: Model) -> Predict:
@@ -113,7 +133,8 @@ def predictor(parts: Mapping[str, Part], model: Model) -> Predict:
         together = parts[part].together
         if together is not None:
             return together(predict, at)
-        return sum(coefficient * TERMS[term](at) for term, coefficient in model[part, quantity].items())
+        products = [coefficient * TERMS[term](at) for term, coefficient in model[part, quantity].items()]
+        return max(products) if quantity in parts[part].largest else sum(products)
 
     return predict
 

@@ -34,7 +34,10 @@ def costs() -> str:
             for term, value in terms.items()
             if value
         ]
-        lines.append([part, PARTS[part].what, quantity, " + ".join(formula)])
+        whole = " + ".join(formula)
+        if quantity in PARTS[part].largest:
+            whole = f"the largest of {', '.join(formula)}"
+        lines.append([part, PARTS[part].what, quantity, whole])
     return markdown(["part", "what", "quantity", "formula"], lines)
 
 

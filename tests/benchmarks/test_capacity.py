@@ -59,6 +59,23 @@ def test_the_fit_ignores_points_that_are_held_out():
     assert model["made up", "seconds"]["N"] == pytest.approx(3)
 
 
+def test_a_peak_is_the_largest_of_its_terms():
+    sizes = (Sizes(10, 1), Sizes(10, 500), Sizes(900, 2))
+    points = [
+        {
+            "part": "peak",
+            **{k: str(v) for k, v in at._asdict().items()},
+            "held": "no",
+            "memory": str(max(40 * at.N, 2 * at.N * at.C)),
+        }
+        for at in sizes
+    ]
+    parts = {"peak": Part("peak", dict, {"memory": ("N", "N C")}, largest=frozenset({"memory"}))}
+    model = capacity_model.fit(parts, points)
+    assert model["peak", "memory"] == pytest.approx({"N": 40, "N C": 2})
+    assert capacity_model.predictor(parts, model)("peak", "memory", Sizes(3, 100)) == pytest.approx(600)
+
+
 def test_the_check_compares_held_out_points_only():
     model = capacity_model.fit(MADE_UP, made_up())
     checked = capacity_model.check(MADE_UP, model, [*made_up(), *made_up("yes", 1.25)])
