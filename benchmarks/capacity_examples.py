@@ -30,7 +30,8 @@ STATE, FLOAT = 16, 4
 #: D, prototypes per category, known positives per image
 WIDTH, PROTOTYPES, POSITIVES = 1024, 10, 3
 SECONDS = 3600
-CHUNK = Sizes(100_000)
+#: images of a chunk, one on each core
+CHUNK = Sizes(1024)
 
 #: best and worst
 Range = tuple[float, float]
@@ -146,7 +147,8 @@ def complete(predict: Predict, images: float, categories: int, machine: Machine)
     """Label images once with the default's backbone at 224 px, in chunks; on GPUs the backbone is free of cores."""
     at = Sizes(1, categories, 224, 32)
     chunk = CHUNK._replace(C=categories)
-    fill = predict("complete", "seconds", chunk) / chunk.N
+    many = Sizes(100_000, categories)  # in a chunk, nothing is calibrated
+    fill = predict("complete", "seconds", many) / many.N
     forward = _on_cores("backbone", images * predict("backbone", "seconds", at) / at.B, machine)
     if machine.gpus:
         forward = _on_gpus("GPUs", images * predict("lite0", "flop", at) / at.B, machine, USED_LITE)
@@ -157,8 +159,8 @@ def complete(predict: Predict, images: float, categories: int, machine: Machine)
         forward,
         _on_cores("filling in", images * fill, machine),
         Load(
-            "in one piece",
-            size=predict("complete", "memory", Sizes(int(images), categories)),
+            "chunks on all cores",
+            size=predict("complete", "memory", chunk) * machine.cores,
             room=machine.memory,
         ),
         Load("scores on disk", size=FLOAT * images * categories, room=float("inf")),
