@@ -116,6 +116,7 @@ def loaded():
         importlib.import_module(module)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_every_part_runs_at_a_tiny_size(name, monkeypatch, loaded):
     from benchmarks import capacity_work
