@@ -56,7 +56,7 @@ def checks() -> str:
 
 
 def _hours(row: Mapping[str, str]) -> str:
-    texts = [f"{float(row[name]):.2g}" for name in ("hours_best", "hours_worst")]
+    texts = [f"{float(f'{float(row[name]):.2g}'):,g}" for name in ("hours_best", "hours_worst")]
     return texts[0] if texts[0] == texts[1] else " to ".join(texts)
 
 
