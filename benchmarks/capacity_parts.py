@@ -1,7 +1,8 @@
 """The parts whose cost the capacity model describes: what is measured, the terms, the points fitted and held out.
 
 The points that are held out were chosen before any of them was measured, and no point ever changed sides. Where the
-check showed that a term was missing, the last two held-out points were added, and measured after the terms were settled.
+check showed that a term was missing, the last two held-out points were added, and measured after the terms were
+settled.
 """
 
 from __future__ import annotations
