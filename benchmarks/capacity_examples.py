@@ -1,27 +1,40 @@
-"""Worked examples of docs/scaling.md: what the capacity model says for data that does not fit into this machine."""
+"""Worked examples of docs/scaling.md: what the capacity model says about data that do not fit into this machine.
+
+What a core takes, and the floating-point operations, parameters and bytes, are the model's. What GPUs and networks of
+nodes do with them is assumed from public specifications: nothing here was measured on a GPU.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.capacity_parts import Sizes
+from benchmarks.capacity_model import Predict, Sizes
 
-#: (part, "seconds" or "memory", sizes) -> a number
-Predict = Callable[[str, str, Sizes], float]
+#: floating-point operations per second of an NVIDIA A100 at its peak, fp16 or bf16 without sparsity (data sheet)
+PEAK = 312e12
+#: share of the peak that is used: 2,600 photos/s in training ResNet-50 (timm issue 1491) are a fifth
+USED = (0.3, 0.1)
+#: the same for EfficientNet, whose depthwise convolutions do little per byte: a guess
+USED_LITE = (0.1, 0.02)
+#: bytes per second that a ring all-reduce reaches, best and worst, in a node (NVLink: 300 GB/s in each direction) and
+#: between nodes (200 and 100 Gbit/s); guesses of what is reached of the specification
+LINK = {"in a node": (200e9, 50e9), "between nodes": (20e9, 5e9)}
+#: bytes per second that a node reads photos with, 25 and 10 Gbit/s, and bytes of a photo
+STORAGE, PHOTO = (2.5e9, 1e9), 150e3
+#: bytes of memory of a GPU, and assumed for each of its node's GPUs, or for a node without any
+ON_GPU, PER_GPU, PER_NODE = 80e9, 128e9, 256e9
+#: parameters of ResNet-101's last stage, which is trained (counted)
+STAGE = 14_964_736
+#: weights, gradients and Adam's two averages, in float32
+STATE, FLOAT = 16, 4
+#: D, prototypes per category, known positives per image
+WIDTH, PROTOTYPES, POSITIVES = 1024, 10, 3
+SECONDS = 3600
+#: images of a chunk, one on each core
+CHUNK = Sizes(1024)
 
-#: floating-point operations per second that one core reaches here in the backbone; GPUs reach so much in such networks
-#: (peak × share used); these are assumptions, nothing here was measured on a GPU
-GPU_FLOPS = 312e12 * 0.3
-#: parameters that a step sends between devices (ResNet-101's last stage and SARB's head with 80 categories), bytes each
-GRADIENTS, BYTES = 25e6, 4
-#: bytes per second of a ring all-reduce: between GPUs of one node, and between nodes (100 Gbit/s, four fifths used)
-INSIDE, BETWEEN = 100e9, 10e9
-#: floating-point operations of ResNet-101 forward per pixel, and of forward and backward with the last stage trained
-RESNET_FLOP = 7.8e9 * 2 / 224**2
-TRAIN_FACTOR = 1.5
-#: steps of SARB behind the backbone: floating-point operations per image, category and cell, forward and backward
-HEAD_FLOP = 3 * 2 * 1024 * 512 / 49
+#: best and worst
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -33,99 +46,181 @@ class Machine:
     gpus: int = 0
     nodes: int = 1
 
+    @property
+    def devices(self) -> int:
+        """All GPUs."""
+        return self.gpus * self.nodes
 
-def complete(predict: Predict, images: float, categories: int, size: int, machine: Machine) -> dict[str, str]:
-    """Label images once: reading, the backbone, and writing scores; on GPUs the backbone is free of the cores."""
-    chunk = 32
-    read = predict("read", "seconds", Sizes(chunk, 0, size)) / chunk
-    forward = predict("backbone", "seconds", Sizes(0, 0, size, 8)) / 8
-    fill = predict("complete", "seconds", Sizes(100_000, categories)) / 100_000
-    cores = machine.cores * machine.nodes
-    host = (read + fill + (0 if machine.gpus else forward)) * images / cores
-    device = (
-        images * RESNET_FLOP / 10 * size**2 / (GPU_FLOPS * machine.gpus * machine.nodes)
-        if machine.gpus
-        else 0.0
-    )
-    parts = {"reading": read * images / cores, "filling in": fill * images / cores}
-    parts["backbone"] = device if machine.gpus else forward * images / cores
-    return _row(
-        "complete",
-        images,
-        categories,
-        size,
-        machine,
-        max(host, device),
-        parts,
-        scores=4 * images * categories,
-    )
+    @property
+    def all_cores(self) -> int:
+        """Cores of all nodes."""
+        return self.cores * self.nodes
+
+    @property
+    def memory(self) -> float:
+        """Bytes of a node."""
+        return self.gpus * PER_GPU or PER_NODE
+
+
+@dataclass(frozen=True)
+class Load:
+    """What an example asks of one resource: hours, or bytes of which so many are there."""
+
+    resource: str
+    hours: Range | None = None
+    size: float = 0.0
+    room: float = 0.0
+
+    @property
+    def full(self) -> bool:
+        """Whether it does not fit."""
+        return self.hours is None and self.size > self.room
+
+
+def _on_cores(resource: str, seconds: float, machine: Machine) -> Load:
+    hours = seconds / machine.all_cores / SECONDS
+    return Load(resource, (hours, hours))
+
+
+def _on_gpus(resource: str, flop: float, machine: Machine, used: Range = USED) -> Load:
+    return Load(resource, tuple(flop / (PEAK * share * machine.devices) / SECONDS for share in used))  # type: ignore[arg-type]
+
+
+def _gradients(numbers: float, steps: float, machine: Machine) -> Load:
+    """Each device sends and receives so many numbers in every step."""
+    link = LINK["between nodes" if machine.nodes > 1 else "in a node"]
+    hours = tuple(steps * FLOAT * numbers / speed / SECONDS for speed in link)
+    return Load("gradients", hours)  # type: ignore[arg-type]
 
 
 def train(
-    images: float, categories: int, size: int, epochs: int, batch: int, machine: Machine, read: float
-) -> dict[str, str]:
-    """Train the paper's recipe on GPUs: the step on the devices, the exchange of gradients, reading on the cores."""
-    devices = machine.gpus * machine.nodes
-    steps = epochs * images / (batch * devices)
-    flop = batch * (RESNET_FLOP * size**2 * TRAIN_FACTOR + HEAD_FLOP * categories * (size / 32) ** 2)
-    exchange = 0.0
-    if devices > 1:
-        exchange = (
-            2 * (devices - 1) / devices * GRADIENTS * BYTES / (BETWEEN if machine.nodes > 1 else INSIDE)
-        )
-    parts = {
-        "step": steps * flop / GPU_FLOPS,
-        "gradients": steps * exchange,
-        "reading": epochs * images * read / (machine.cores * machine.nodes),
-    }
-    total = max(parts["step"] + parts["gradients"], parts["reading"])
-    return _row(
-        f"train, {epochs} epochs", images, categories, size, machine, total, parts, scores=images * categories
-    )
-
-
-def _row(
-    what: str,
+    predict: Predict,
+    network: str,
     images: float,
     categories: int,
-    size: int,
+    known: float,
     machine: Machine,
-    seconds: float,
-    parts: dict[str, float],
-    scores: float,
-) -> dict[str, str]:
-    first = max(parts, key=lambda name: parts[name])
-    return {
-        "what": what,
-        "images": f"{images:,.0f}",
-        "categories": f"{categories:,}",
-        "size": str(size),
-        "machine": machine.name,
-        "hours": f"{seconds / 3600:.3g}",
-        "saturates first": first,
-        "its hours": f"{parts[first] / 3600:.3g}",
-        "labels or scores": f"{scores / 1e9:.3g} GB",
-    }
+    batch: int = 16,
+) -> list[Load]:
+    """Train with the recipe coco2014 (ResNet-101, 448 px, 20 epochs), ``batch`` images on each GPU.
+
+    In a ring each device sends and receives 2 (n − 1) / n of the trained parameters in every step.
+    """
+    at = Sizes(1, categories, 448, batch)
+    epochs = 20
+    ssgrl = network == "ssgrl"
+    behind = predict(f"parameters {network}", "count", at)
+    learned = STAGE + behind
+    head = predict("step", "flop", at) / batch if ssgrl else 6 * behind
+    flop = predict("resnet101", "flop", at) / batch + head
+    devices = machine.devices
+    steps = epochs * images / (batch * devices)
+    graph = FLOAT * categories * (categories + PROTOTYPES * WIDTH) if ssgrl else 0
+    activations = predict("step", "memory", at) if ssgrl else 0
+    loads = [
+        _on_gpus("GPUs", epochs * images * flop, machine),
+        _gradients(2 * (devices - 1) / devices * learned, steps, machine),
+        _on_cores("reading", epochs * images * predict("read", "seconds", at), machine),
+        Load("a step on a GPU", size=STATE * learned + graph + activations, room=ON_GPU),
+        Load("labels", size=images * categories * machine.gpus, room=machine.memory),
+    ]
+    if ssgrl:  # the representations of all known positives, from which prototypes are computed
+        loads.append(Load("known positives", size=FLOAT * WIDTH * images * known * POSITIVES, room=ON_GPU))
+    return loads
+
+
+def default(predict: Predict, images: float, categories: int, machine: Machine) -> list[Load]:
+    """The default at 320 px: features on all cores, then the fit on one."""
+    at = Sizes(1, categories, 320, 32)
+    whole = Sizes(int(images), categories)
+    fit = predict("fit", "seconds", whole) / SECONDS
+    return [
+        _on_cores("reading", images * predict("read", "seconds", at), machine),
+        _on_cores("backbone", images * predict("backbone", "seconds", at) / at.B, machine),
+        Load("fit, one core", (fit, fit)),
+        Load("the fit", size=predict("fit", "memory", whole), room=machine.memory),
+        Load("features on disk", size=images * predict("cache", "bytes", at), room=float("inf")),
+    ]
+
+
+def complete(predict: Predict, images: float, categories: int, machine: Machine) -> list[Load]:
+    """Label images once with the default's backbone at 224 px, in chunks; on GPUs the backbone is free of cores."""
+    at = Sizes(1, categories, 224, 32)
+    chunk = CHUNK._replace(C=categories)
+    many = Sizes(100_000, categories)  # in a chunk, nothing is calibrated
+    fill = predict("complete", "seconds", many) / many.N
+    forward = _on_cores("backbone", images * predict("backbone", "seconds", at) / at.B, machine)
+    if machine.gpus:
+        forward = _on_gpus("GPUs", images * predict("lite0", "flop", at) / at.B, machine, USED_LITE)
+    storage = tuple(images * PHOTO / speed / machine.nodes / SECONDS for speed in STORAGE)
+    return [
+        Load("photos from storage", storage),  # type: ignore[arg-type]
+        _on_cores("reading", images * predict("read", "seconds", at), machine),
+        forward,
+        _on_cores("filling in", images * fill, machine),
+        Load(
+            "chunks on all cores",
+            size=predict("complete", "memory", chunk) * machine.cores,
+            room=machine.memory,
+        ),
+        Load("scores on disk", size=FLOAT * images * categories, room=float("inf")),
+    ]
+
+
+def saturates(loads: list[Load]) -> str:
+    """What does not fit, the worst first; else what takes the most hours, halfway between best and worst."""
+    full = sorted((load for load in loads if load.full), key=lambda load: load.room / load.size)
+    if full:
+        return f"memory: {full[0].resource}"
+    timed = [load for load in loads if load.hours is not None]
+    return max(timed, key=lambda load: sum(load.hours or ())).resource
 
 
 def examples(predict: Predict) -> list[dict[str, str]]:
     """COCO on one and eight GPUs, Open Images with 600 and 20,000 categories, a billion images to complete."""
-    here = Machine("2 cores", 2)
     one = Machine("1 GPU, 16 cores", 16, 1)
     eight = Machine("8 GPUs, 128 cores", 128, 8)
+    racks = Machine("64 nodes of 64 cores", 64, nodes=64)
     cluster = Machine("16 nodes of 8 GPUs, 128 cores", 128, 8, 16)
-    many = Machine("64 nodes of 64 cores", 64, nodes=64)
-    read = predict("read", "seconds", Sizes(32, 0, 448)) / 32
+    coco, open_images = 82_783, 9e6
+    worked = [
+        ("COCO, 80 categories, SARB", one, train(predict, "ssgrl", coco, 80, 0.1, one)),
+        ("COCO, 80 categories, SARB", eight, train(predict, "ssgrl", coco, 80, 0.1, eight)),
+        ("Open Images, 600 categories, SARB", eight, train(predict, "ssgrl", open_images, 600, 1, eight)),
+        ("Open Images, 600 categories, default", eight, default(predict, open_images, 600, eight)),
+        (
+            "Open Images, 20,000 categories, SARB",
+            eight,
+            train(predict, "ssgrl", open_images, 20_000, 1, eight),
+        ),
+        (
+            "Open Images, 20,000 categories, pooled",
+            eight,
+            train(predict, "pooled", open_images, 20_000, 1, eight),
+        ),
+        (
+            "Open Images, 20,000 categories, pooled",
+            cluster,
+            train(predict, "pooled", open_images, 20_000, 1, cluster),
+        ),
+        ("a billion photos to complete, 600 categories", racks, complete(predict, 1e9, 600, racks)),
+        ("a billion photos to complete, 600 categories", cluster, complete(predict, 1e9, 600, cluster)),
+    ]
+    return [row for name, machine, loads in worked for row in _rows(name, machine, loads)]
+
+
+def _rows(name: str, machine: Machine, loads: list[Load]) -> list[dict[str, str]]:
+    first = saturates(loads)
     return [
-        train(82_081, 80, 448, 20, 16, one, read),
-        train(82_081, 80, 448, 20, 16, eight, read),
-        train(9e6, 600, 448, 20, 16, eight, read),
-        train(9e6, 600, 448, 20, 16, cluster, read),
-        train(9e6, 20_000, 448, 20, 16, cluster, read),
-        complete(predict, 1e5, 80, 320, here),
-        complete(predict, 9e6, 600, 320, here),
-        complete(predict, 9e6, 600, 320, eight),
-        complete(predict, 9e6, 20_000, 320, eight),
-        complete(predict, 1e9, 600, 224, many),
-        complete(predict, 1e9, 600, 224, cluster),
+        {
+            "example": name,
+            "machine": machine.name,
+            "resource": load.resource,
+            "hours_best": f"{load.hours[0]:.3g}" if load.hours else "",
+            "hours_worst": f"{load.hours[1]:.3g}" if load.hours else "",
+            "bytes": f"{load.size:.4g}" if load.hours is None else "",
+            "room": f"{load.room:.4g}" if load.hours is None and load.room < float("inf") else "",
+            "first": "yes" if first in (load.resource, f"memory: {load.resource}") else "no",
+        }
+        for load in loads
     ]

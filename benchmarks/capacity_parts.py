@@ -1,244 +1,186 @@
-"""The parts whose cost the capacity model describes: what is measured at which sizes, and the terms of each model.
+"""The parts whose cost the capacity model describes: what is measured, the terms, the points fitted and held out.
 
-Sizes: N images, C categories, S side of an image in pixels, B images per batch. The grid of a backbone has
-(S / 32)² cells. Every part runs on one core.
+The points that are held out were chosen before any of them was measured, and no point ever changed sides. Where the
+check showed that a term was missing, the last two held-out points were added, and measured after the terms were
+settled.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping
 
-from benchmarks.harness import Work
-
-#: side of an image -> side of a cell of the grid
-STRIDE = 32
-#: width of the features that the default is fitted to
-FEATURES = 1280
+from benchmarks import capacity_counts as counts
+from benchmarks import capacity_work as work
+from benchmarks.capacity_model import Part, Predict, Sizes
+from benchmarks.capacity_processes import COUNT, exchange
 
 
-class Sizes(NamedTuple):
-    """Sizes of one point; what a part does not use is 0."""
-
-    N: int = 0
-    C: int = 0
-    S: int = 0
-    B: int = 0
-
-    @property
-    def cells(self) -> float:
-        """Cells of the grid."""
-        return (self.S / STRIDE) ** 2
+def _images(*rows: tuple[int, int]) -> tuple[Sizes, ...]:
+    """(B, S) of a batch."""
+    return tuple(Sizes(0, 0, size, batch) for batch, size in rows)
 
 
-Term = Callable[[Sizes], float]
-#: name of a term -> its value
-TERMS: dict[str, Term] = {
-    "1": lambda at: 1.0,
-    "N": lambda at: float(at.N),
-    "C": lambda at: float(at.C),
-    "N C": lambda at: float(at.N * at.C),
-    "N C log N": lambda at: at.N * at.C * math.log(max(at.N, 2)),
-    "N S²": lambda at: float(at.N * at.S**2),
-    "B S²": lambda at: float(at.B * at.S**2),
-    "C²": lambda at: float(at.C**2),
-    "B C": lambda at: float(at.B * at.C),
-    "B C cells": lambda at: at.B * at.C * at.cells,
-}
-
-
-@dataclass(frozen=True)
-class Part:
-    """One model.
-
-    Attributes:
-        what: one line for the table.
-        build: returns the work at these sizes; imports torch only if needed.
-        seconds: names of the terms of the time.
-        memory: names of the terms of the peak memory.
-        fitted: sizes that the coefficients are fitted to.
-        held: sizes that only check them.
-    """
-
-    what: str
-    build: Callable[[Sizes], Work]
-    seconds: tuple[str, ...]
-    memory: tuple[str, ...]
-    fitted: tuple[Sizes, ...]
-    held: tuple[Sizes, ...]
-
-
-def _read(at: Sizes) -> Work:
-    import numpy as np
-
-    from benchmarks.cases.loading import Folder
-    from sarb.batches.loader import Pictures
-    from sarb.data.images import TrainTransform
-
-    folder = Folder(at.N)
-    source = Pictures(folder.files, np.zeros((at.N, 1), np.int8), [TrainTransform(at.S)])
-    return lambda: (folder, source[[(0, number) for number in range(at.N)]])
-
-
-def _backbone(at: Sizes) -> Work:
-    import torch
-
-    from sarb.networks import create_backbone
-
-    backbone = (
-        create_backbone("efficientnet_lite0", weights=None).eval().to(memory_format=torch.channels_last)
-    )
-    images = torch.randn(at.B, 3, at.S, at.S).to(memory_format=torch.channels_last)
-
-    def forward() -> object:
-        with torch.inference_mode():
-            return backbone(images)
-
-    return forward
-
-
-def _step(at: Sizes) -> Work:
-    """SARB's step behind the backbone, forward and backward, with the paper's widths."""
-    import torch
-
-    from benchmarks.cases import head
-
-    method, _, batch = head.build_head(head.Sizes(at.B, at.C, side=at.S // STRIDE))
-
-    def step() -> None:
-        torch.manual_seed(1)
-        sum(method(batch).values(), torch.zeros(())).backward()
-        method.zero_grad(set_to_none=True)
-
-    return step
-
-
-def _fit(at: Sizes) -> Work:
-    import numpy as np
-
-    from benchmarks.cases.metrics import random_labels
-    from sarb.auto.ladder import fit_ladder
-    from sarb.labels import LabelMatrix
-
-    random = np.random.default_rng(0)
-    values = random_labels(at.N, at.C, 0.1)
-    features = random.standard_normal((at.N, FEATURES), np.float32)
-    # a direction for each category, so that there is something to learn
-    features += (values > 0).astype(np.float32) @ random.standard_normal((at.C, FEATURES)).astype(np.float32)
-    labels = LabelMatrix(values, [str(number) for number in range(at.C)])
-    return lambda: fit_ladder(features, labels)
-
-
-def _evaluate(at: Sizes) -> Work:
-    from benchmarks.cases.metrics import random_scores
-    from sarb.metrics import evaluate
-
-    scores, labels = random_scores(at.N, at.C)
-    return lambda: evaluate(scores, labels)
-
-
-def _complete(at: Sizes) -> Work:
-    from benchmarks.cases.metrics import random_labels, random_scores
-    from sarb.labelling.calibration import calibrate
-    from sarb.labelling.completion import complete
-    from sarb.labels import LabelMatrix
-    from sarb.scores import Scores
-
-    names = [str(number) for number in range(at.C)]
-    scores = Scores(random_scores(at.N, at.C)[0], names)
-    labels = LabelMatrix(random_labels(at.N, at.C, 0.3), names, scores.paths)
-    return lambda: complete(scores, labels, calibrate(scores, labels), min_confidence=0.9)
-
-
-def _sizes(*rows: tuple[int, int], N: int = 0, B: int = 0) -> tuple[Sizes, ...]:
-    return tuple(Sizes(N, C, S, B) for C, S in rows)
+def _steps(*rows: tuple[int, int, int]) -> tuple[Sizes, ...]:
+    """(C, S, B) of a step."""
+    return tuple(Sizes(0, *row) for row in rows)
 
 
 def _tables(*rows: tuple[int, int]) -> tuple[Sizes, ...]:
-    return tuple(Sizes(N, C) for N, C in rows)
+    """(N, C) of a table."""
+    return tuple(Sizes(*row) for row in rows)
 
+
+def _sent(*numbers: int) -> tuple[Sizes, ...]:
+    return tuple(Sizes(number) for number in numbers)
+
+
+def _categories(*numbers: int) -> tuple[Sizes, ...]:
+    return tuple(Sizes(0, number) for number in numbers)
+
+
+def _predicted(predict: Predict, at: Sizes) -> float:
+    """``sarb.predict``: read the photos, run the backbone; the head of the plain network costs next to nothing."""
+    later = at.N / at.B - 1
+    backbones = predict("first batch", "seconds", at) + later * predict("backbone", "seconds", at)
+    return predict("read", "seconds", at) + backbones
+
+
+def _together(predict: Predict, at: Sizes) -> float:
+    """A step of B images on each of two cores, and the sum of the gradients."""
+    sent = round(predict("parameters ssgrl", "count", at))
+    return predict("step", "seconds", at) + predict("all-reduce", "seconds", Sizes(sent))
+
+
+#: a table that is large enough to load all libraries
+SMALL = Sizes(500, 5)
+#: memory has no last one: the graph is there before
+STEP_TERMS = ("1", "C", "B cells", "B C", "blended C", "B C cells", "B C²")
 
 PARTS: Mapping[str, Part] = {
     "read": Part(
-        "read and resize N photos of 640 × 480",
-        _read,
-        ("N", "N S²"),
-        ("1", "N S²"),
-        _sizes((0, 128), (0, 192), (0, 256), (0, 320), (0, 448), (0, 512), N=32),
-        (*_sizes((0, 224), (0, 384), N=32), Sizes(48, 0, 288)),
+        "read N photos of 640 × 480: decode, crop, resize",
+        work.on_a_core(work.read),
+        {"seconds": ("N", "N S²"), "memory": ("1", "N S²")},
+        tuple(Sizes(48, 0, size) for size in (224, 256, 320, 384, 448, 512)),
+        (*(Sizes(48, 0, size) for size in (288, 352, 416)), Sizes(96, 0, 320), Sizes(128, 0, 256)),
     ),
     "backbone": Part(
-        "EfficientNet-Lite0 forward, B photos",
-        _backbone,
-        ("1", "B S²"),
-        ("1", "B S²"),
-        (
-            *_sizes((0, 128), (0, 192), (0, 256), (0, 320), (0, 448), B=8),
-            Sizes(0, 0, 224, 16),
-            Sizes(0, 0, 320, 2),
-        ),
-        (*_sizes((0, 160), (0, 224), (0, 384), B=8), Sizes(0, 0, 256, 16), Sizes(0, 0, 448, 4)),
+        "EfficientNet-Lite0, frozen, forward, B photos",
+        work.on_a_core(work.backbone),
+        {"seconds": ("1", "B S²"), "memory": ("1", "B S²")},
+        _images((8, 128), (8, 192), (8, 256), (8, 320), (8, 448), (16, 224), (32, 320), (32, 224)),
+        _images((8, 160), (8, 224), (8, 384), (16, 256), (16, 320), (32, 256)),
+    ),
+    "first batch": Part(
+        "EfficientNet-Lite0, the first B photos, and folding its batch norms for the next ones",
+        work.on_a_core(work.first_batch),
+        {"seconds": ("1", "B S²"), "memory": ("1", "B S²")},
+        _images((8, 128), (8, 224), (16, 320), (32, 224), (32, 320)),
+        _images((8, 256), (16, 224), (32, 256)),
+    ),
+    "predict": Part(
+        "`sarb.predict`, N photos, plain network: reading and backbone together",
+        work.on_a_core(work.predict),
+        held=(Sizes(64, 80, 224, 32), Sizes(96, 600, 320, 32), Sizes(64, 20, 256, 16)),
+        together=_predicted,
     ),
     "step": Part(
         "a step of SARB behind the backbone, forward and backward, B photos",
-        _step,
-        ("1", "C", "B C", "B C cells", "C²"),
-        ("1", "C", "B C", "B C cells", "C²"),
-        (
-            *_sizes(
-                (20, 224),
-                (80, 224),
-                (200, 224),
-                (400, 224),
-                (80, 160),
-                (200, 160),
-                (80, 448),
-                (200, 320),
-                B=8,
-            ),
-            Sizes(0, 80, 224, 16),
-            Sizes(0, 80, 224, 2),
-            Sizes(0, 600, 160, 4),
+        work.measure_step,
+        {"seconds": STEP_TERMS, "memory": STEP_TERMS[:-1], "flop": STEP_TERMS},
+        _steps(
+            *((20, 224, 8), (80, 224, 8), (160, 224, 8), (80, 224, 4), (200, 224, 2), (400, 224, 1)),
+            *((40, 224, 8), (80, 224, 2), (80, 96, 4), (20, 96, 16), (200, 128, 2), (600, 96, 1)),
+            *((80, 160, 4), (20, 160, 4), (300, 160, 1)),
         ),
-        (
-            *_sizes((50, 224), (120, 224), (300, 224), (150, 320), (40, 448), B=8),
-            Sizes(0, 160, 224, 4),
-            Sizes(0, 500, 160, 4),
+        _steps(
+            *((50, 224, 4), (120, 224, 2), (300, 224, 1), (60, 160, 6)),
+            *((40, 448, 4), (500, 160, 1), (150, 128, 2)),
         ),
     ),
     "fit": Part(
         "the default's fit on features of N photos, a tenth of the labels known",
-        _fit,
-        ("1", "N", "C", "N C"),
-        ("1", "N", "N C"),
-        _tables(
-            (1_000, 20),
-            (2_000, 20),
-            (4_000, 20),
-            (8_000, 20),
-            (2_000, 80),
-            (4_000, 80),
-            (8_000, 80),
-            (2_000, 200),
-        ),
-        _tables((3_000, 20), (6_000, 40), (3_000, 80), (4_000, 120)),
+        work.on_a_core(work.fit_default, SMALL),
+        {"seconds": ("1", "N", "C", "N C"), "memory": ("N", "N C")},
+        _tables((2_000, 20), (4_000, 20), (8_000, 20), (2_000, 80), (4_000, 80), (8_000, 80), (2_000, 200)),
+        _tables((3_000, 20), (6_000, 40), (3_000, 80), (4_000, 120), (5_000, 60), (2_500, 150)),
+        largest=frozenset({"memory"}),
     ),
     "evaluate": Part(
         "all metrics of N × C scores",
-        _evaluate,
-        ("1", "N C", "N C log N"),
-        ("1", "N C"),
-        _tables((10_000, 20), (100_000, 20), (1_000_000, 20), (10_000, 200), (100_000, 80), (30_000, 600)),
-        _tables((300_000, 20), (30_000, 100), (100_000, 200), (200_000, 80)),
+        work.on_a_core(work.evaluate, SMALL),
+        {"seconds": ("1", "N", "C", "N C", "N C log N"), "memory": ("N", "C", "N C")},
+        _tables((10_000, 80), (100_000, 20), (1_000_000, 20), (10_000, 600), (100_000, 80), (30_000, 600)),
+        _tables((300_000, 20), (30_000, 100), (100_000, 200), (200_000, 80), (60_000, 300), (500_000, 40)),
+        largest=frozenset({"memory"}),
     ),
     "complete": Part(
-        "calibrate and complete N × C labels",
-        _complete,
-        ("1", "N C"),
-        ("1", "N C"),
-        _tables((10_000, 20), (30_000, 20), (100_000, 20), (300_000, 20), (10_000, 200), (50_000, 80)),
-        _tables((60_000, 20), (20_000, 80), (30_000, 200), (10_000, 600)),
+        "calibrate and complete N × C labels, 30 % of them known",
+        work.on_a_core(work.complete, SMALL),
+        {"seconds": ("1", "C", "N C"), "memory": ("1", "N C")},
+        _tables((10_000, 20), (30_000, 20), (100_000, 20), (10_000, 80), (3_000, 600), (20_000, 80)),
+        _tables((60_000, 20), (15_000, 80), (5_000, 200), (40_000, 40)),
+    ),
+    "all-reduce": Part(
+        "sum N numbers of two processes, gloo",
+        exchange("all-reduce"),
+        {"seconds": ("1", "N", "N above 4 million")},
+        _sent(10_000, 100_000, 1_000_000, 4_000_000, 16_000_000),
+        _sent(300_000, 2_000_000, 8_000_000, 600_000, 12_000_000),
+    ),
+    "all-gather": Part(
+        "gather N numbers of each of two processes, gloo",
+        exchange("all-gather"),
+        {"seconds": ("1", "N", "N above 4 million")},
+        _sent(10_000, 100_000, 1_000_000, 4_000_000, 16_000_000),
+        _sent(300_000, 2_000_000, 8_000_000, 600_000, 12_000_000),
+    ),
+    "two processes": Part(
+        f"a step of SARB, B photos in each of {COUNT} processes, with the sum of the gradients",
+        exchange("training"),
+        held=_steps((20, 224, 4), (40, 224, 4), (40, 160, 8)),
+        together=_together,
+    ),
+    "parameters ssgrl": Part(
+        "trained parameters of SSGRL behind ResNet-101",
+        counts.parameters("ssgrl"),
+        {"count": ("1", "C")},
+        _categories(20, 80),
+        _categories(600, 20_000),
+    ),
+    "parameters pooled": Part(
+        "trained parameters of the plain network behind ResNet-101",
+        counts.parameters("pooled"),
+        {"count": ("1", "C")},
+        _categories(20, 80),
+        _categories(600, 20_000),
+    ),
+    "parameters pairs": Part(
+        "trained parameters of SST's pair head",
+        counts.parameters("pairs"),
+        {"count": ("1", "C", "C²")},
+        _categories(20, 80, 200),
+        _categories(600, 20_000),
+    ),
+    "resnet101": Part(
+        "ResNet-101, forward, and backward through its last stage, B photos",
+        counts.resnet101,
+        {"flop": ("B S²",)},
+        _images((2, 224)),
+        _images((4, 320), (16, 448)),
+    ),
+    "lite0": Part(
+        "EfficientNet-Lite0, forward, B photos",
+        counts.lite0,
+        {"flop": ("B S²",)},
+        _images((2, 224)),
+        _images((4, 320), (16, 448)),
+    ),
+    "cache": Part(
+        "the feature cache of N photos on disk, EfficientNet-Lite0",
+        counts.cache,
+        {"bytes": ("1", "N S²")},
+        (Sizes(4, 0, 224), Sizes(8, 0, 224)),
+        (Sizes(12, 0, 320),),
     ),
 }

@@ -1,4 +1,4 @@
-"""The tables of README.md and docs that come from results/auto, audit and suggest; a test compares them.
+"""The tables of README.md and docs that come from results/auto, audit, suggest and capacity; a test compares them.
 
     python -m benchmarks.tables
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from benchmarks import capacity_tables
 from benchmarks.fits import markdown, read_csv
 
 RESULTS = Path(__file__).parents[1] / "results" / "auto"
@@ -150,6 +151,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "audit": lambda: audit("audit"),
     "audit-scenes5": lambda: audit("scenes5"),
     "suggest": suggest,
+    **capacity_tables.TABLES,
 }
 
 
