@@ -15,5 +15,6 @@ label_studio_push    ``sarb data push label-studio``
 label_studio_pull    ``sarb data pull label-studio``
 seen                 which images a run was trained on, and which it held out
 audit                ``sarb data audit``
+outputs              which existing files a command may replace
 labelled             what they share: the data of a run, scores beside labels
 """

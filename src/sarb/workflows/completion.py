@@ -26,6 +26,7 @@ from sarb.runs.folder import RunFolder
 from sarb.runs.lookup import find_run
 from sarb.scores import Scores
 from sarb.workflows.labelled import both, run_data
+from sarb.workflows.outputs import are_questions, check_output
 from sarb.workflows.seen import known_as
 
 #: lists the given labels that look wrong, beside the completed ones
@@ -294,6 +295,7 @@ def suggest_session(
     **options: Any,
 ) -> tuple[Suggestions, Scores]:
     """Everything behind ``sarb suggest``: questions about the training images, and their scores."""
+    check_output(out, are_questions, "questions of 'sarb suggest'")
     data = run_data(run, source, data_options)
     scored = score_splits(run, data, ["train"], which, own_data=source is None, **options)
     measured = _measured(find_run(run), scored) if which == "model" else {}

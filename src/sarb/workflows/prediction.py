@@ -14,6 +14,7 @@ from sarb.inference.onnx import OnnxModel
 from sarb.labelling.calibration import Calibration
 from sarb.labelling.formats import both_csv
 from sarb.scores import Scores
+from sarb.workflows.outputs import are_predictions, check_output
 
 Labels = list[tuple[str, float]]
 
@@ -36,6 +37,8 @@ def predict_session(
     A calibrated model gives calibrated probabilities. Without ``top_k`` and ``threshold``, a label is listed
     if it reaches the threshold of its category, which is 0.5 for a model that is not calibrated.
     """
+    if out is not None:
+        check_output(out, are_predictions, "predictions of 'sarb predict'")
     files = find_images(images)
     raw, calibration = _score(run, onnx, files, progress=len(files) > 1, **options)
     if not len(raw):
