@@ -82,3 +82,26 @@ def squares_data(squares):
     import sarb
 
     return sarb.load(squares / "labels.csv", encoding="binary")
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A Ray cluster with two processors and little memory; started once, since that takes seconds."""
+    ray = pytest.importorskip("ray", reason="needs the extra [ray]: pip install 'sarb[ray]'")
+    # the workers must find this package and the tests, wherever a test has moved to
+    paths = [str(Path(__file__).parents[1]), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_BACKEND_LOG_LEVEL", "fatal")
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+        ray.init(
+            address="local",
+            num_cpus=2,
+            include_dashboard=False,
+            object_store_memory=100 << 20,
+            log_to_driver=False,
+            configure_logging=False,
+            runtime_env={"env_vars": {"PYTHONPATH": os.environ["PYTHONPATH"]}},
+        )
+        yield ray
+        ray.shutdown()

@@ -1,6 +1,4 @@
-"""A fitted run on the coloured squares, and one Ray cluster for all tests of this folder."""
-
-import os
+"""A fitted run on the coloured squares."""
 
 import pytest
 
@@ -29,26 +27,3 @@ def run(squares, tmp_path_factory):
         page=False,
     )
     return out
-
-
-@pytest.fixture(scope="session")
-def cluster():
-    """Two processors, little memory; started once, since that takes seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("RAY_BACKEND_LOG_LEVEL", "fatal")
-        import ray
-
-        # the workers must find this package and the tests, wherever the tests were started
-        path = os.pathsep.join(entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry)
-        ray.init(
-            address="local",
-            num_cpus=2,
-            include_dashboard=False,
-            object_store_memory=100 << 20,
-            log_to_driver=False,
-            configure_logging=False,
-            runtime_env={"env_vars": {"PYTHONPATH": path}} if path else None,
-        )
-        yield ray
-        ray.shutdown()

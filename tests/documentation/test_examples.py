@@ -36,6 +36,7 @@ ORDER = (
     "estimator.py",
     "add_a_method.py",
     "add_a_network.py",
+    "tune.py",
     "reproduce.py",
 )
 #: most lines of an example; a network and a method of one's own may take more
@@ -57,6 +58,7 @@ SAYS = {
     "estimator.py": "mean average precision 0.",
     "add_a_method.py": "loss_assumed",
     "add_a_network.py": "largest difference from torch",
+    "tune.py": "best of 2 trials",
     "reproduce.py": "| Ours |",
 }
 

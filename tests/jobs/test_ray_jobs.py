@@ -15,17 +15,6 @@ from tests.jobs.echo import CALL
 ray = pytest.importorskip("ray", reason="needs the extra [ray]: pip install 'sarb[ray]'")
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """Small, and shared by the tests of this file: to start one takes seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        sizes = {"num_cpus": 2, "object_store_memory": 100 * 2**20}
-        ray.init("local", include_dashboard=False, log_to_driver=False, logging_level="ERROR", **sizes)
-        yield
-        ray.shutdown()
-
-
 def run(tasks, folder, jobs=2, threads=1):
     answers = {}
     with Engine("ray").open(Work(CALL, threads, jobs, folder, folder / "log.txt")) as start:

@@ -1,8 +1,10 @@
 """Slurm jobs by submitit's own executor for one computer, since there is no Slurm here."""
 
 import dataclasses
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +72,8 @@ def test_without_slurm_it_says_so(tmp_path):
 
 @pytest.mark.slow
 def test_jobs_answer_and_leave_no_pickle(tmp_path, monkeypatch):
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))  # the job must find the tests
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "out"
     found = [answer["line"] for answer in run([{"say": number} for number in range(3)], out)]

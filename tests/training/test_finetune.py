@@ -174,9 +174,10 @@ def test_only_the_last_stage_learns_and_only_from_the_others(tuning, monkeypatch
     seen = []
     step = StageTraining._step
 
-    def watched(self, batch, *rest):
-        seen.extend(self.split.rows[batch.index.numpy()])
-        return step(self, batch, *rest)
+    def watched(self, parts, *rest):
+        for batch in parts:
+            seen.extend(self.split.rows[batch.index.numpy()])
+        return step(self, parts, *rest)
 
     monkeypatch.setattr(StageTraining, "_step", watched)
     trained = replace(tuning, settings=replace(tuning.settings, epochs=2)).train().state_dict()

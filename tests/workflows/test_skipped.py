@@ -363,7 +363,7 @@ def test_two_processes_do_not_wait_for_each_other(source: Path, tmp_path: Path, 
         str(tmp_path / "run"),
         *TRAIN,
         "--batch-size",
-        "1",
+        "2",
         "--cache" if cache else "--no-cache",
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "SARB_CACHE": str(tmp_path / "cache")}

@@ -49,10 +49,9 @@ def connected() -> Iterator[None]:
 
 def objects_of_all(own: Any) -> list[Any]:
     """What each process gives, in the order of the processes."""
-    _, world = place()
-    if world == 1:
-        return [own]
-    gathered: list[Any] = [None] * world
+    gathered: list[Any] = [own] * place()[1]
+    if len(gathered) == 1:
+        return gathered
     distributed.all_gather_object(gathered, own)
     return gathered
 
