@@ -10,7 +10,7 @@ from sarb.bulk import ray_engine
 from sarb.bulk.job import Job
 from sarb.bulk.ray_engine import need_ray, on_ray
 from sarb.errors import ConfigError, SarbError
-from tests.bulk.test_session import content
+from tests.bulk.same import assert_same
 
 
 def test_without_ray_one_line_says_how_to_install_it(monkeypatch):
@@ -48,7 +48,7 @@ def test_ray_writes_the_same_files_though_a_worker_is_killed(cluster, run, squar
     done = bulk.predict(run, squares, tmp_path / "ray", engine="ray", workers=2, part_size=4, watch=kill)
     bulk.predict(run, squares, tmp_path / "local", workers=1, part_size=4)
     assert killed and done.images == done.rows == 48
-    assert content(tmp_path / "ray") == content(tmp_path / "local")
+    assert_same(tmp_path / "ray", tmp_path / "local")
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_ray_goes_on_where_another_engine_stopped(cluster, monkeypatch, run, squ
     done = bulk.complete(run, None, out, engine="ray", workers=2, part_size=8)
     assert (done.parts, done.computed) == (6, 5)
     bulk.complete(run, None, tmp_path / "alone", workers=1, part_size=8)
-    assert content(out) == content(tmp_path / "alone")
+    assert_same(out, tmp_path / "alone")
     assert json.loads((out / "_manifest.json").read_text())["images"] == 48
 
 

@@ -19,6 +19,7 @@ from sarb.labelling.calibration import calibrate
 from sarb.labels import LabelMatrix
 from sarb.runs.folder import RunFolder
 from sarb.workflows.completion import complete_session
+from tests.bulk.same import assert_same, content
 from tests.waiting import PATIENCE, wait_until
 
 SIZE = 20
@@ -42,10 +43,6 @@ def calibrated(run, folder):
     labels = LabelMatrix(files.test.values, files.test.categories, files.scores.paths)
     files.write_calibration(calibrate(files.scores, labels))
     return folder
-
-
-def content(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 def test_parts_hold_what_predict_says(run, squares, parts):
@@ -73,7 +70,7 @@ def test_what_is_missing_or_damaged_is_done_again(run, squares, parts, tmp_path)
     damaged[60] ^= 0xFF
     (out / file_of(1)).write_bytes(damaged)
     assert predict(run, squares, out).computed == 2
-    assert content(out) == content(parts)
+    assert_same(out, parts)
 
 
 def test_a_part_of_another_place_does_not_count(run, squares, parts, tmp_path):
@@ -81,7 +78,7 @@ def test_a_part_of_another_place_does_not_count(run, squares, parts, tmp_path):
     shutil.copytree(parts, out)
     shutil.copy(out / file_of(0), out / file_of(1))
     assert predict(run, squares, out).computed == 1
-    assert content(out) == content(parts)
+    assert_same(out, parts)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +172,7 @@ def test_workers_do_the_same_and_a_killed_one_costs_nothing(run, squares, parts,
     done = predict(run, squares, tmp_path / "out", workers=2, part_size=4, watch=kill)
     assert killed and done.images == 48
     predict(run, squares, tmp_path / "alone", part_size=4)
-    assert content(tmp_path / "out") == content(tmp_path / "alone")
+    assert_same(tmp_path / "out", tmp_path / "alone")
     wait_until(lambda: not workers(), "the workers to end")
 
 
@@ -268,7 +265,7 @@ def test_torchrun_gives_the_same_files(run, squares, parts, tmp_path):
 
     words = ["predict", str(run), str(squares), "--out", f"{tmp_path}/out/", "--part-size", str(SIZE)]
     subprocess.run([*SARB, *words], check=True, timeout=2 * PATIENCE, env=os.environ)
-    assert content(tmp_path / "out") == content(parts)
+    assert_same(tmp_path / "out", parts)
 
 
 def test_the_command_line_needs_no_torch_to_describe_itself():
