@@ -46,6 +46,20 @@ def test_engine_needs_a_folder(tmp_path, monkeypatch):
         (["complete", "runs/x", "--out", "p/", "--to", "wide"], "--to: cannot be used with parts"),
         (["complete", "runs/x", "--out", "p.csv", "--workers", "2"], "--workers: is for parts"),
         (["predict", "runs/x", "a.jpg", "--out", "p/"], "no such run or model folder"),
+        (["train", "--data", "demo", "--address", "auto"], "--address: is for --engine ray"),
+        (["train", "--data", "demo", "--engine", "rai"], "unknown engine 'rai'. Did you mean 'ray'?"),
+        (
+            ["calibrate", "runs/x", "--engine", "local", "--address", "auto"],
+            "--address is for the engine ray",
+        ),
+        (
+            ["train", "--data", "demo", "--method", "sarb", "--augment", "--engine", "local"],
+            "--engine computes the feature cache, which is not used here: per-epoch augmentation bypasses it",
+        ),
+        (
+            ["train", "--data", "demo", "--no-cache", "--engine", "local"],
+            "--engine computes the feature cache, which is not used here: it is turned off",
+        ),
     ],
 )
 def test_mistakes_in_one_line(tmp_path, monkeypatch, capsys, words, message):

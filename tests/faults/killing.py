@@ -75,7 +75,7 @@ def arm(plan: Plan) -> None:
     os.fsync = fsync
     for module, name in (
         ("sarb.training.loop", "Training._step"),
-        ("sarb.batches.features", "_activations"),
+        ("sarb.batches.features", "activations"),
         ("sarb.runs.swap", "exchange"),
     ):
         _count_calls(importlib.import_module(module), name, counter)

@@ -134,6 +134,16 @@ def put_in_place(partial: Path, file: Path, unreadable: Mapping[int, str], engin
     partial.replace(file)
 
 
+def unfinished_of(file: Path) -> Path:
+    """The unfinished file of a file."""
+    return file.with_name(f".{file.name}.partial")
+
+
+def parts_of(file: Path) -> Path:
+    """The folder of a file that several workers compute, see :mod:`sarb.bulk.features`."""
+    return file.with_suffix(".parts")
+
+
 @contextmanager
 def only_builder(file: Path, say: Say) -> Iterator[Path]:
     """Lock a file for this process and yield the path of the unfinished file; remove it unless it was moved.
@@ -141,7 +151,7 @@ def only_builder(file: Path, say: Say) -> Iterator[Path]:
     A second process waits and then finds the file finished. A killed process releases the lock; the next one
     overwrites what it left.
     """
-    partial = file.with_name(f".{file.name}.partial")
+    partial = unfinished_of(file)
     with _locked(file, say):
         try:
             yield partial

@@ -69,7 +69,11 @@ def wanted_engine() -> str:
 
 
 def choose_engine(
-    backbone: Backbone, sample: Callable[[], Tensor], images: int, say: Callable[[str], None]
+    backbone: Backbone,
+    sample: Callable[[], Tensor],
+    images: int,
+    say: Callable[[str], None],
+    wanted: str | None = None,
 ) -> Engine:
     """Return the engine for the frozen stages of a backbone in eval mode, and say which one if it measured.
 
@@ -78,9 +82,10 @@ def choose_engine(
         sample: returns a batch (B, 3, S, S) of the images to come; called only if it is needed.
         images: how many images there are.
         say: receives the lines for the user.
+        wanted: name of the engine, or ``auto``; None is what ``SARB_ENGINE`` says.
     """
     plain = Engine("PyTorch", backbone.frozen)
-    wanted = wanted_engine()
+    wanted = wanted or wanted_engine()
     if wanted == "torch":
         return plain
     if next(backbone.parameters()).device.type != "cpu":

@@ -13,19 +13,30 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from sarb.batches.cache_files import Features, new_array, only_builder, open_features, put_in_place
+from sarb.batches.cache_files import (
+    Features,
+    new_array,
+    only_builder,
+    open_features,
+    parts_of,
+    put_in_place,
+    unfinished_of,
+)
 from sarb.batches.engines import Engine, choose_engine
 from sarb.batches.loader import Batches, Pictures, check_readable, make_loader
 from sarb.data.dataset import Dataset
-from sarb.errors import SarbError, named, setting
+from sarb.errors import ConfigError, SarbError, named, setting
 from sarb.files import cache_dir
 from sarb.networks.backbones.base import Backbone
 from sarb.networks.backbones.fold import folded
@@ -61,6 +72,36 @@ class View:
         ]
         key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
         return cache_dir() / "features" / f"{key}.npy"
+
+
+class Computed(NamedTuple):
+    """A finished array that has not its final name yet, row -> reason of unreadable images, and who computed it."""
+
+    array: Path
+    unreadable: dict[int, str]
+    engine: str
+
+
+#: computes a file of the cache: called with the file, the backbone, the view, the shape of the array, and the progress
+Compute = Callable[[Path, Backbone, View, tuple[int, ...], Progress], Computed]
+
+_elsewhere: ContextVar[Compute | None] = ContextVar("elsewhere", default=None)
+
+
+@contextmanager
+def computed_by(elsewhere: Compute) -> Iterator[None]:
+    """While this lasts, missing files are computed by other processes; see :func:`sarb.bulk.features_by`."""
+    token = _elsewhere.set(elsewhere)
+    try:
+        yield
+    finally:
+        _elsewhere.reset(token)
+
+
+def check_elsewhere(used: bool, reason: str) -> None:
+    """Raise if other processes shall compute the feature cache, and it is not used."""
+    if _elsewhere.get() is not None and not used:
+        raise ConfigError([f"{named('engine')} computes the feature cache, which is not used here: {reason}"])
 
 
 @dataclass(frozen=True)
@@ -124,8 +165,14 @@ def cached_views(
         backbone.to(how.device).eval()
         shapes = {file: _shape(how, view) for file, view in missing.items()}
         _check_disk(missing, shapes, how.progress)
-        how = replace(how, engine=_engine(how, folded(backbone), list(missing.values())))
-        features_of |= {file: _build(how, file, view, shapes[file]) for file, view in missing.items()}
+        compute = _elsewhere.get()
+        if compute is None:
+            how = replace(how, engine=_engine(how, folded(backbone), list(missing.values())))
+            compute = partial(_compute, how)
+        features_of |= {
+            file: _build(compute, file, view, backbone, shapes[file], how.progress)
+            for file, view in missing.items()
+        }
     return [features for file in files if (features := features_of[file]) is not None]
 
 
@@ -146,7 +193,7 @@ def _pictures(view: View) -> Pictures:
 
 def _shape(how: _Builder, view: View) -> tuple[int, ...]:
     sample = torch.zeros(1, 3, view.transform.size, view.transform.size, device=how.device)
-    return len(view.dataset), *_activations(how.engine, sample).shape[1:]
+    return len(view.dataset), *activations(how.engine, sample).shape[1:]
 
 
 def _check_disk(
@@ -174,41 +221,51 @@ def _check_disk(
         )
 
 
-def _build(how: _Builder, file: Path, view: View, shape: tuple[int, ...]) -> Features:
+def _build(
+    compute: Compute, file: Path, view: View, backbone: Backbone, shape: tuple[int, ...], progress: Progress
+) -> Features:
     """Compute a file, unless another process did so while this one waited."""
-    with only_builder(file, how.progress.say) as partial:
+    with only_builder(file, progress.say):
         finished = open_features(file, shape[0], lambda line: None)
         if finished is not None:
             return finished
-        unreadable = _compute(how, partial, view, shape)
-        put_in_place(partial, file, unreadable, how.engine.name)
-        return Features(np.load(file, mmap_mode="r"), unreadable)
+        found = compute(file, backbone, view, shape, progress)
+        put_in_place(found.array, file, found.unreadable, found.engine)
+        shutil.rmtree(parts_of(file), ignore_errors=True)
+        return Features(np.load(file, mmap_mode="r"), found.unreadable)
 
 
-def _compute(how: _Builder, partial: Path, view: View, shape: tuple[int, ...]) -> dict[int, str]:
-    """Write the activations of all images; return row -> reason of unreadable images."""
+def title(view: View) -> str:
+    """What a progress bar calls the computation of a view."""
+    return "features" if view.number is None else f"features of view {view.number + 1}"
+
+
+def _compute(
+    how: _Builder, file: Path, backbone: Backbone, view: View, shape: tuple[int, ...], progress: Progress
+) -> Computed:
+    """Write the activations of all images here; see :data:`Compute`."""
     dataset = view.dataset
     unreadable = dict[int, str]()
     batches = Batches(len(dataset), how.batch_size, epoch=view.number or 0)
-    title = "features" if view.number is None else f"features of view {view.number + 1}"
-    array = new_array(partial, shape)
-    with how.progress.bar(title, len(dataset)) as advance:
+    partial_file = unfinished_of(file)
+    array = new_array(partial_file, shape)
+    with progress.bar(title(view), len(dataset)) as advance:
         for batch in make_loader(_pictures(view), batches, how.workers):
             unreadable.update(batch.failures)
             check_readable(list(unreadable.values()), len(dataset))
             if len(batch.index):
                 array[batch.index.numpy()] = (
-                    _activations(how.engine, batch.images.to(how.device)).cpu().numpy()
+                    activations(how.engine, batch.images.to(how.device)).cpu().numpy()
                 )
             advance(len(batch.index) + len(batch.failures))
     # Not zeros: should the record ever be lost, no run must mistake them for an image.
     array[list(unreadable)] = np.nan
     array.flush()
-    return unreadable
+    return Computed(partial_file, unreadable, how.engine.name)
 
 
 @torch.inference_mode()
-def _activations(engine: Engine, images: torch.Tensor) -> torch.Tensor:
+def activations(engine: Engine, images: torch.Tensor) -> torch.Tensor:
     """Images -> activations in fp16, clipped to its range."""
     limit = torch.finfo(torch.float16).max
     return engine.run(images).clamp(-limit, limit).half()

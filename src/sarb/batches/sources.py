@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from sarb.batches.cache_files import Features, cache_note
-from sarb.batches.features import View, cached_views
+from sarb.batches.features import View, cached_views, check_elsewhere
 from sarb.batches.loader import Batch, CachedMaps, CachedViews, Pictures, Source, check_readable
 from sarb.data.dataset import Dataset
 from sarb.data.images import TrainTransform
@@ -226,9 +226,13 @@ def use_cache(settings: Settings, method: Method, device: torch.device, backbone
         )
     if settings.cache and reason:
         raise ConfigError([f"the feature cache cannot be used: {reason}"])
-    if reason or settings.cache is False:
-        return False
-    return bool(settings.cache or views or device.type == "cpu")
+    used = (
+        not reason and settings.cache is not False and bool(settings.cache or views or device.type == "cpu")
+    )
+    check_elsewhere(
+        used, reason or ("it is turned off" if settings.cache is False else "training is on a GPU")
+    )
+    return used
 
 
 def _no_cache_reason(settings: Settings, method: Method, backbone: Backbone) -> str:

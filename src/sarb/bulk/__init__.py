@@ -18,6 +18,11 @@ ray_engine  the same on a Ray cluster
 ranks       the same under torchrun
 engines     which of them does the work
 session     predict and complete
+
+features        the same for features behind train and calibrate: rows of one array of the feature cache
+records         which rows a worker has written, and their checksum
+feature_worker  the worker for them
+kinds           which worker does a job
 """
 
 from __future__ import annotations
@@ -26,14 +31,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sarb.bulk.features import features_by
     from sarb.bulk.session import complete, predict
     from sarb.bulk.totals import Done
 
-__all__ = ["Done", "complete", "predict"]
+__all__ = ["Done", "complete", "features_by", "predict"]
+
+HOMES = {"Done": "totals", "features_by": "features"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'sarb.bulk' has no attribute '{name}'")
-    home = "sarb.bulk.totals" if name == "Done" else "sarb.bulk.session"
-    return getattr(importlib.import_module(home), name)
+    return getattr(importlib.import_module(f"sarb.bulk.{HOMES.get(name, 'session')}"), name)

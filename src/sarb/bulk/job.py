@@ -7,6 +7,7 @@ from typing import Any
 
 PREDICT = "predict"
 COMPLETE = "complete"
+FEATURES = "features"
 
 
 @dataclass(frozen=True)
@@ -14,12 +15,13 @@ class Job:
     """A kind of work on the images listed in a folder.
 
     Attributes:
-        kind: ``predict`` or ``complete``.
-        run: run or model folder, or hub id; every worker reads it.
+        kind: ``predict``, ``complete`` or ``features``.
+        run: run or model folder, or hub id; every worker reads it. Features: the name of the cache file.
         out: the folder of the parts; every worker writes there.
         identity: hash of everything that decides the content of the parts.
-        model: checksum of the model, see :func:`sarb.bulk.plan.model_checksum`.
-        options: of the kind: ``top_k`` and ``threshold``, or ``min_confidence`` and ``min_precision``.
+        model: checksum of the model, see :func:`sarb.bulk.plan.model_checksum`; features: of the frozen stages.
+        options: of the kind: ``top_k`` and ``threshold``, or ``min_confidence`` and ``min_precision``; features:
+            ``engine``, the value of ``SARB_ENGINE``.
         batch_size: images per step, inside a chunk.
         threads: of torch in a worker; together with the batches it fixes every bit of the result.
     """

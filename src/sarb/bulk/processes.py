@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from sarb.bulk.job import Job
+from sarb.bulk.kinds import worker_of
 from sarb.bulk.parts import Part
-from sarb.bulk.scoring import Worker
 from sarb.errors import SarbError
 
 #: processes that may be lost with the same chunk, one after the other, before the work stops
@@ -28,7 +28,7 @@ def in_this_process(job: Job, numbers: Iterable[int]) -> Iterator[Part]:
     import torch
 
     threads = torch.get_num_threads()
-    worker = Worker(job)
+    worker = worker_of(job)
     try:
         yield from map(worker.do, numbers)
     finally:

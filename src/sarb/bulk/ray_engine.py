@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sarb.bulk.job import Job
+from sarb.bulk.kinds import worker_of
 from sarb.bulk.parts import Part
-from sarb.bulk.scoring import Worker
 from sarb.errors import SarbError
 
 #: times that a chunk is done again after its worker was lost
@@ -27,7 +27,7 @@ class Actor:
     """A worker as Ray Data calls it."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        self.worker = Worker(Job(**job))
+        self.worker = worker_of(Job(**job))
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Do the chunks of a batch."""

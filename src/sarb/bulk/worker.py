@@ -14,7 +14,7 @@ import sys
 import threading
 
 from sarb.bulk.job import Job
-from sarb.bulk.scoring import Worker
+from sarb.bulk.kinds import worker_of
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches our parent, which then ends our input
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(lines,), daemon=True).start()
-    worker = Worker(Job(**json.loads(lines.get())))
+    worker = worker_of(Job(**json.loads(lines.get())))
     while True:
         channel.write(worker.do(int(lines.get())).to_json() + "\n")
         channel.flush()

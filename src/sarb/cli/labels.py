@@ -26,7 +26,10 @@ from sarb.cli.following import after_filling, after_training, say_next
 from sarb.cli.parts import (
     Address,
     Engine,
+    FeatureEngine,
+    FeatureWorkers,
     PartSize,
+    features_by,
     file_or_parts,
     not_with_parts,
     only_with_parts,
@@ -71,6 +74,9 @@ def calibrate(
     method: Annotated[str, typer.Option(help="platt, temperature or isotonic.")] = "platt",
     seed: Annotated[int, typer.Option(help="Seed of the parts.")] = 0,
     undo: Annotated[bool, typer.Option("--undo", help="Remove the calibration of the run.")] = False,
+    engine: FeatureEngine = None,
+    address: Address = None,
+    workers: FeatureWorkers = 0,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
@@ -82,7 +88,8 @@ def calibrate(
         if not quiet:
             echo(f"{run}: not calibrated any more; report and metrics show that", err=True)
         return
-    found = calibrate_session(run, folds=folds, method=method, seed=seed, progress=not quiet)
+    with features_by(engine, address, workers):
+        found = calibrate_session(run, folds=folds, method=method, seed=seed, progress=not quiet)
     if as_json:
         kept = {key: found.figures[key] for key in ("calibration_error", "brier_score", "OF1", "extreme")}
         echo(json.dumps({"method": found.method, "source": found.source, **kept}, indent=2))

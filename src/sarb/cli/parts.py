@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,18 @@ Address = Annotated[
         show_default="a new one on this computer",
         metavar="ADDR",
     ),
+]
+FeatureEngine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="local or ray: many workers compute the features that are not in the cache yet.",
+        show_default="this process computes them",
+        metavar="NAME",
+    ),
+]
+FeatureWorkers = Annotated[
+    int, typer.Option("--workers", help="With --engine: workers; 0 is one per core.", min=0)
 ]
 PartSize = Annotated[int, typer.Option(help="With parts: images per part.", min=1, metavar="N")]
 
@@ -64,6 +77,17 @@ def only_with_parts(**given: object) -> None:
             raise ConfigError(
                 [f"--{name.replace('_', '-')}: is for parts; add --engine local or --engine ray"]
             )
+
+
+def features_by(engine: str | None, address: str | None, workers: int | None) -> AbstractContextManager[None]:
+    """While it is open, features that are missing are computed as --engine says."""
+    if engine is None:
+        if address is not None:
+            raise ConfigError(["--address: is for --engine ray"])
+        return nullcontext()
+    from sarb.bulk.features import features_by as by
+
+    return by(engine, address, workers or 0)
 
 
 def not_with_parts(**given: object) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from sarb.cli.common import SKIPPED, Options, echo, end_with, examples, folder_to_write, pairs
 from sarb.cli.following import after_training, say_next
+from sarb.cli.parts import Address, FeatureEngine, features_by
 
 TRAIN = examples(
     "sarb train --data demo --known 0.1 --out runs/demo",
@@ -121,8 +122,13 @@ def train(
         bool | None, typer.Option("--augment/--no-augment", help="Random crops and flips.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes that decode images; 0 decodes in threads.")
+        int | None,
+        typer.Option(
+            help="Processes that decode images; 0 decodes in threads. With --engine: workers; 0 is one per core."
+        ),
     ] = None,
+    engine: FeatureEngine = None,
+    address: Address = None,
     precision: Annotated[str | None, typer.Option(help="no (fp32), fp16, bf16 or fp64.")] = None,
     compile_: Annotated[
         bool, typer.Option("--compile", help="Compile the trained part with torch.compile.")
@@ -168,30 +174,31 @@ def train(
         "network": network,
         "backbone": backbone,
     }
-    folder, report = train_session(
-        recipe=recipe,
-        source=data,
-        data_options=pairs(option),
-        row=row,
-        known=known,
-        single_positive=single_positive,
-        mask_seed=mask_seed,
-        seed=seed,
-        out=out,
-        valid=valid,
-        init=init,
-        resume=resume,
-        assignments=[
-            *(set_ or []),
-            *([f"method.claims={claims}"] if claims is not None else []),
-            *(["method.finetune=true"] if finetune else []),
-        ],
-        given=given,
-        quiet=quiet,
-        verbose=verbose,
-        track=track or [],
-        on_top=on_top,
-    )
+    with features_by(engine, address, workers):
+        folder, report = train_session(
+            recipe=recipe,
+            source=data,
+            data_options=pairs(option),
+            row=row,
+            known=known,
+            single_positive=single_positive,
+            mask_seed=mask_seed,
+            seed=seed,
+            out=out,
+            valid=valid,
+            init=init,
+            resume=resume,
+            assignments=[
+                *(set_ or []),
+                *([f"method.claims={claims}"] if claims is not None else []),
+                *(["method.finetune=true"] if finetune else []),
+            ],
+            given=given,
+            quiet=quiet,
+            verbose=verbose,
+            track=track or [],
+            on_top=on_top,
+        )
     run = RunFolder(folder)
     if not quiet:
         echo(str(report))

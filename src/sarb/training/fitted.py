@@ -20,7 +20,7 @@ from sarb.auto.judge import Judge
 from sarb.auto.ladder import RUNGS, Ladder
 from sarb.auto.parts import Floats, Mask, Parts
 from sarb.auto.told import not_tried, table, verdict
-from sarb.batches.features import cached_features
+from sarb.batches.features import cached_features, check_elsewhere
 from sarb.batches.loader import Batches, CachedMaps, Pictures, Source, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
 from sarb.data.dataset import Dataset
@@ -128,6 +128,7 @@ class Fitting:
         if not on_cpu:
             self.device = torch.device(str(torch.accelerator.current_accelerator()))
         self.cached = settings.cache is not False
+        check_elsewhere(self.cached, "it is turned off")
         torch.manual_seed(settings.seed)  # for a backbone without pretrained weights
         network = self._network({}).to(self.device)
         self.method = Auto(network, **settings.method_options)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sarb.batches.features import check_elsewhere
 from sarb.errors import SarbError
 from sarb.inference.prediction import predict
 from sarb.labelling.calibration import Calibration, calibrate
@@ -32,6 +33,7 @@ def calibrate_session(
 ) -> Calibration:
     """Everything behind ``sarb calibrate``; write the out-of-fold scores, the calibration and what shows it."""
     folder = RunFolder(run)
+    check_elsewhere(folder.cached, "this run was trained without it")
     train = trained_on(run, run_data(run).train)
     parts_of_fit = int(folder.config.get("out_of_fold", 0))  # a fitted run has its scores already
     scores = folder.out_of_fold if parts_of_fit else None

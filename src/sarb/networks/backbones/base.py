@@ -53,6 +53,7 @@ def create_backbone(
     if scales is not None and list(scales) != [1.0]:
         backbone = MultiScale(backbone, scales)
     backbone.freeze(backbone.default_train_stages if train_stages is None else train_stages, frozen_norms)
+    backbone.made_from = {"name": name, "scales": scales, **options}
     return backbone
 
 

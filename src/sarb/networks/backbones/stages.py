@@ -34,6 +34,8 @@ class Backbone(nn.Module, ABC):
         classifier: prefix of the classifier's keys in a weight file; they are ignored.
         default_weights: file of pre-trained weights that is installed, or None.
         weight_package: package with such a file, or None.
+        made_from: arguments with which :func:`sarb.networks.create_backbone` makes another one like it, without
+            weights; None for a backbone that was made in another way.
     """
 
     width: int
@@ -49,6 +51,7 @@ class Backbone(nn.Module, ABC):
         super().__init__()
         self.train_stages = 0
         self.frozen_norms = False
+        self.made_from: dict[str, Any] | None = None
 
     @abstractmethod
     def stage(self, name: str) -> list[nn.Module]:
