@@ -2,12 +2,14 @@
 
     python -m benchmarks.rungs --coco256 DIR --scenes5 DIR --out results/auto/rungs.csv
     python -m benchmarks.rungs --scenes5 DIR --develop --masks 1 --out x.csv
+    python -m benchmarks.rungs --coco256 DIR --scenes5 DIR --on-top names --masks 21 --out results/field/on-top.csv
 
 The probe alone; the probe with one rung; with all of them; the ladder's own choice of rungs, which is what
 ``auto`` uses; and, with ``--residuals``, a residual network on top of that. Rungs are forced on: they are used even
 if they do not help on held-out known labels, but their weights are chosen there. Rows with the evidence ``names``
 or ``bayes`` may choose λ again (the rung ``ridge``). The same probe, student and neighbours serve both kinds of
-claims.
+claims. ``--on-top CLAIMS`` fits nothing but the ladder's own choice, alone and with each of the five best methods of
+the field as its residual.
 
 Each fit is one row of the CSV, as in ``benchmarks.default``; the table, also in ``NAME-table.csv``, has the mean
 mAP over masks and a paired bootstrap over photos of the difference from the model in ``against``.
@@ -48,6 +50,8 @@ CELLS = {
 }
 #: what trains on top of the ladder -> method
 RESIDUALS = {"SSGRL": "partial_bce", "SARB": "sarb"}
+#: the same for ``--on-top``: the five best rows of results/field at 10 % known
+BEST = {**RESIDUALS, "SST": "sst", "HST": "hst", "DSRB": "dsrb"}
 
 
 class Row(NamedTuple):
@@ -94,14 +98,34 @@ def rows(residuals: bool = True) -> list[Row]:
     ]
 
 
+def best_on_top(claims: str) -> list[Row]:
+    """The ladder alone, and with each of the best methods of the field on top."""
+    chosen = f"chosen, {claims}"
+    alone = Row(chosen, claims, partial(fit_chosen, claims=claims, residual="none"), chosen)
+    return [
+        alone,
+        *(
+            Row(
+                f"{chosen} + residual {name}",
+                claims,
+                partial(fit_chosen, claims=claims, residual=method),
+                chosen,
+            )
+            for name, method in BEST.items()
+        ),
+    ]
+
+
 TABLE_KEY = ("split", "cell", "model", "image_size", "masks")
 TABLE_COLUMNS = (*TABLE_KEY, "claims", "mAP", "sd", "against", "gain", "low", "high")
 
 
-def judge(source: Source, cell: Cell, masks: Sequence[int], results: Results) -> Iterator[dict[str, str]]:
+def judge(
+    source: Source, cell: Cell, masks: Sequence[int], results: Results, wanted: Sequence[Row]
+) -> Iterator[dict[str, str]]:
     """Rows of the table, for the models that are fitted with all masks."""
     answers = source.answers(cell)
-    for row in rows():
+    for row in wanted:
         ours = [Key.of(source, cell, mask, row.model) for mask in masks]
         theirs = [Key.of(source, cell, mask, row.against) for mask in masks]
         if not all(map(results.has, [*ours, *theirs])):
@@ -141,6 +165,8 @@ def _parser() -> argparse.ArgumentParser:
     add_folders(parser)
     add_options(parser, MASKS)
     parser.add_argument("--residuals", action="store_true", help="also train the residuals, which is slow")
+    told = "only the ladder, alone and with each of the best methods on top"
+    parser.add_argument("--on-top", choices=("strict", "no-names", "names"), metavar="CLAIMS", help=told)
     parser.add_argument("--cells", default="coco256,scenes5", help="of coco256, scenes5 and demo")
     return parser
 
@@ -159,9 +185,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{cell.name}: left out, give its folder with --{name} DIR")
             continue
         source = loaders[name]()
-        fits = {row.model: row.fit for row in rows(options.residuals)}
-        run_cell(source, cell, masks, fits, results, command)
-        judged = list(judge(source, cell, masks, results))
+        fitted = best_on_top(options.on_top) if options.on_top else rows(options.residuals)
+        run_cell(source, cell, masks, {row.model: row.fit for row in fitted}, results, command)
+        judged = list(judge(source, cell, masks, results, fitted if options.on_top else rows()))
         write_table(options.out.with_name(f"{options.out.stem}-table.csv"), TABLE_COLUMNS, TABLE_KEY, judged)
         print(f"\n{summary(cell.name, judged)}\n", flush=True)
     return 0
