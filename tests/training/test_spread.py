@@ -1,6 +1,7 @@
 """Two processes train the model of one: losses, weights and metrics, also when the run changes hands in between."""
 
 import csv
+import json
 import os
 import socket
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch.multiprocessing
 import sarb
 from sarb.batches.loader import Batch
 from sarb.errors import ConfigError, SarbError
+from sarb.runs.tensors import read_tensors
 from sarb.settings import Settings
 from sarb.training.spread import PlainPass, Spread, grouped
 from tests.waiting import PATIENCE
@@ -70,7 +72,8 @@ def process(rank, port, source, folder):
         train(source, folder, case)
     with pytest.raises(ConfigError, match="a batch of 1 images cannot be split over 2 processes"):
         train(source, f"{folder}/small", "an", batch_size=1)
-    train(source, f"{folder}/back", "sarb", resume=True)  # begun by a single process
+    for name in ("back", "inside"):  # begun by a single process
+        train(source, f"{folder}/{name}", "sarb", resume=True, checkpoint_every=2)
     torch.distributed.destroy_process_group()
 
 
@@ -82,7 +85,10 @@ def free_port():
 
 @pytest.fixture(scope="module")
 def folders(squares, tmp_path_factory):
-    """Runs of one process and of two, and one that a single process began and two go on with."""
+    """Runs of one process and of two, and runs that a single process began and two go on with.
+
+    It stopped after the first epoch, or inside the second one, after a checkpoint.
+    """
     source = str(squares / "labels.csv")
     one, two = (tmp_path_factory.mktemp(name) for name in ("one", "two"))
     for case in CASES:
@@ -94,6 +100,18 @@ def folders(squares, tmp_path_factory):
         patch.setattr(Training, "_epoch", lambda self, epoch: real(self, epoch) if not epoch else _stop())
         with pytest.raises(KeyboardInterrupt):
             train(source, two / "back", "sarb")
+    with pytest.MonkeyPatch.context() as patch:
+        step, steps = Training._step, []
+
+        def third_of_the_second_epoch(self, *given):
+            steps.append(given)
+            return _stop() if len(steps) == 7 else step(self, *given)
+
+        patch.setattr(Training, "_step", third_of_the_second_epoch)
+        with pytest.raises(KeyboardInterrupt):
+            train(source, two / "inside", "sarb", checkpoint_every=2)
+        state = two / "inside" / "sarb" / "checkpoint" / "state.safetensors"
+        assert json.loads(read_tensors(state)[1]["state"])["step"] == 2
     context = torch.multiprocessing.get_context("spawn")
     port = free_port()
     workers = [context.Process(target=process, args=(rank, port, source, str(two))) for rank in range(2)]
@@ -121,9 +139,9 @@ def table(run, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [*CASES, "back/sarb"])
+@pytest.mark.parametrize("case", [*CASES, "back/sarb", "inside/sarb"])
 def test_two_processes_train_the_model_of_one(folders, case):
-    one, two = folders[0] / case.removeprefix("back/"), folders[1] / case
+    one, two = folders[0] / case.split("/")[-1], folders[1] / case
     losses = [[float(row["loss"]) for row in table(run, "steps.csv")] for run in (one, two)]
     assert len(losses[0]) == len(losses[1]) > 3
     assert np.abs(np.subtract(*losses)).max() <= 1e-5
