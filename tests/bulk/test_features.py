@@ -1,9 +1,7 @@
 """Features behind train and calibrate by many workers: the file of the cache that one process would write."""
 
 import json
-import os
 import shutil
-import signal
 
 import numpy as np
 import pytest
@@ -21,6 +19,7 @@ from sarb.errors import ConfigError, ImageError, SarbError
 from sarb.networks import create_backbone
 from sarb.networks.backbones.given import GivenMaps
 from sarb.progress import Progress
+from tests.bulk.killing import kill_a_worker
 from tests.documentation.tools import run as command
 
 
@@ -70,39 +69,24 @@ def test_local_workers_compute_what_one_process_does(cache, backbone, views, alo
     same(cached_views(backbone, views), alone)  # from the cache
 
 
+def after_each(monkeypatch, happens):
+    """Let something happen after each part; return the numbers of images of the parts."""
+    parts, real = [], features.do
+
+    def watched(*given):
+        for part in real(*given):
+            parts.append(part.images)
+            yield part
+            happens()
+
+    monkeypatch.setattr(features, "do", watched)
+    return parts
+
+
 @pytest.mark.slow
 def test_ray_computes_the_same_though_a_worker_is_killed(cluster, monkeypatch, backbone, views, alone):
-    import psutil
-
     killed = []
-    real = Progress.bar
-
-    def bar(talk, title, total):
-        inner = real(talk, title, total)
-
-        class Watched:
-            def __enter__(self):
-                advance = inner.__enter__()
-
-                def watched(count, note=""):
-                    advance(count, note)
-                    names = [(p.pid, p.info["cmdline"] or [""]) for p in psutil.process_iter(["cmdline"])]
-                    ours = {child.pid for child in psutil.Process().children(recursive=True)}
-                    busy = [
-                        pid for pid, words in names if words[0].startswith("ray::MapWorker") and pid in ours
-                    ]
-                    if busy and not killed:
-                        os.kill(busy[0], signal.SIGKILL)
-                        killed.append(busy[0])
-
-                return watched
-
-            def __exit__(self, *error):
-                return inner.__exit__(*error)
-
-        return Watched()
-
-    monkeypatch.setattr(Progress, "bar", bar)
+    after_each(monkeypatch, lambda: None if killed else killed.extend([1] * kill_a_worker()))
     with bulk.features_by("ray", workers=2, part_size=4, batch_size=3):
         found = cached_views(backbone, views)
     assert killed
@@ -131,25 +115,13 @@ def test_it_goes_on_where_it_stopped(monkeypatch, cache, backbone, views, alone)
     view, shape = views[1], alone[1].shape
     file = view.file(backbone)
 
-    class Stopping(Progress):
-        def bar(self, title, total):
-            inner = super().bar(title, total)
+    def stop():
+        raise KeyboardInterrupt
 
-            class Bar:
-                def __enter__(self):
-                    inner.__enter__()
-                    return self.stop
-
-                def stop(self, count, note=""):
-                    raise KeyboardInterrupt
-
-                def __exit__(self, *error):
-                    return inner.__exit__(*error)
-
-            return Bar()
-
-    with pytest.raises(KeyboardInterrupt):
-        helpers.compute(file, backbone, view, shape, Stopping(False))
+    with monkeypatch.context() as patch:
+        after_each(patch, stop)
+        with pytest.raises(KeyboardInterrupt):
+            helpers.compute(file, backbone, view, shape, Progress(False))
     records = sorted(parts_of(file).glob("part-*.json"))
     assert [record.name for record in records] == ["part-000000.json"]
     before = records[0].stat().st_mtime_ns
@@ -240,14 +212,7 @@ class GivenMapsWithWeights(GivenMaps):
 
 def test_train_and_calibrate_use_it(monkeypatch, squares, tmp_path, capsys):
     """The commands, with a network that is trained on cached maps."""
-    parts, real = [], features.do
-
-    def counted(*given):
-        for part in real(*given):
-            parts.append(part.images)
-            yield part
-
-    monkeypatch.setattr(features, "do", counted)
+    parts = after_each(monkeypatch, lambda: None)
     words = ["train", "--data", str(squares / "labels.csv"), "-o", "encoding=binary", "--known", "0.6"]
     words += ["--method", "partial_bce", "--network", "pooled", "--backbone", "tiny", "--image-size", "64"]
     words += ["--epochs", "1", "--batch-size", "8", "--out", str(tmp_path / "run")]

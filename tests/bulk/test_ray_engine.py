@@ -1,7 +1,5 @@
 import importlib.util
 import json
-import os
-import signal
 
 import pytest
 
@@ -10,6 +8,7 @@ from sarb.bulk import ray_engine
 from sarb.bulk.job import Job
 from sarb.bulk.ray_engine import need_ray, on_ray
 from sarb.errors import ConfigError, SarbError
+from tests.bulk.killing import kill_a_worker
 from tests.bulk.same import assert_same
 
 
@@ -32,18 +31,11 @@ def test_torchrun_and_ray_are_two_ways(monkeypatch, run, squares, tmp_path):
 
 @pytest.mark.slow
 def test_ray_writes_the_same_files_though_a_worker_is_killed(cluster, run, squares, tmp_path):
-    import psutil
-
     killed = []
 
     def kill(part):
         if not killed:
-            names = [(p.pid, p.info["cmdline"] or [""]) for p in psutil.process_iter(["cmdline"])]
-            ours = {child.pid for child in psutil.Process().children(recursive=True)}
-            busy = [pid for pid, words in names if words[0].startswith("ray::MapWorker") and pid in ours]
-            if busy:
-                os.kill(busy[0], signal.SIGKILL)
-                killed.append(busy[0])
+            killed.extend([1] * kill_a_worker())
 
     done = bulk.predict(run, squares, tmp_path / "ray", engine="ray", workers=2, part_size=4, watch=kill)
     bulk.predict(run, squares, tmp_path / "local", workers=1, part_size=4)
