@@ -92,7 +92,12 @@ def reproduce(
         list[str] | None,
         typer.Option(help="field: partial or single-positive; repeatable.", show_default="both"),
     ] = None,
-    trials: Annotated[int, typer.Option(help="field: trials of each method and setting.", min=1)] = 3,
+    trials: Annotated[
+        int,
+        typer.Option(
+            help="field: trials of each method and setting; 1: published options, no trials.", min=1
+        ),
+    ] = 3,
     reports: Annotated[bool, typer.Option("--reports", help="Write a report.html for every cell.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:

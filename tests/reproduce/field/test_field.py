@@ -116,6 +116,22 @@ def test_a_failing_row_does_not_stop_the_others(plan_of, tmp_path, monkeypatch):
     assert [line["row"] for line in table(tmp_path / "out" / "results.csv")] == ["AN"]
 
 
+def test_one_trial_is_none_and_the_page_says_so(whole, plan_of, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("results.csv", "trials.csv", "resamples.csv"):
+        (out / name).write_bytes((whole / name).read_bytes())
+    options = {"settings": ("partial",), "seeds": (0,)}
+    before = table(out / "trials.csv")
+    page, failed = run(plan_of(out), rows=["WAN"], trials=1, **options)
+    text = page.read_text(encoding="utf-8")
+    assert not failed and "1 of 1 cells are finished" in text
+    assert "There are no trials: every row is trained with its published options." in text
+    assert table(out / "trials.csv") == before
+    page, _ = run(plan_of(out), rows=[*ROWS, "WAN"], run=False, **options)
+    assert "**No trials, only published options: WAN.**" in page.read_text(encoding="utf-8")
+
+
 def test_other_settings_are_not_mixed(whole, plan_of):
     with pytest.raises(DataError, match="other settings"):
         Field(plan_of(whole, given={"epochs": 3}), ROWS)

@@ -49,15 +49,20 @@ def _protocol(field: Field) -> str:
     """How the numbers were made."""
     done = sum(job in field.done.lines for job in field.cells)
     tried = sum(job in field.tried.lines for job in field.trials)
+    finished = f"{done} of {len(field.cells)} cells are finished ([results.csv](results.csv))"
+    end = ["Test photos choose nothing.", "± is the sample standard deviation over seeds."]
+    if not field.trials:
+        return " ".join(
+            [f"{finished}.", "There are no trials: every row is trained with its published options.", *end]
+        )
     numbers = sorted({job.trial + 1 for job in field.trials if job.trial is not None})
     sentences = [
-        f"{done} of {len(field.cells)} cells are finished ([results.csv](results.csv)), and {tried} of "
-        f"{len(field.trials)} trials ([trials.csv](trials.csv)).",
+        f"{finished}, and {tried} of {len(field.trials)} trials ([trials.csv](trials.csv)).",
         f"Every row has {numbers[-1]} trials in each setting: its published options first, then others.",
+        *_with_fewer(field),
         f"A trial trains on {100 * (1 - TRIAL_VALID):g} % of the training photos and is judged by mAP on the known "
         f"labels of the rest, under a mask that no cell uses, at {100 * TRIAL_KNOWN:g} % known in `partial`.",
         "The best options are then trained on all training photos and tested once for each mask.",
-        "Test photos choose nothing.",
     ]
     if any(job.setting == SINGLE for job in field.cells):
         sentences += [
@@ -65,7 +70,21 @@ def _protocol(field: Field) -> str:
             "their labels, because one present label alone ranks nothing.",
             "EPR and ROLE get the number of present labels per photo from them.",
         ]
-    return " ".join([*sentences, "± is the sample standard deviation over seeds."])
+    return " ".join([*sentences, *end])
+
+
+def _with_fewer(field: Field) -> list[str]:
+    """Rows with a cell, and without all trials: a cheaper command has trained them with their published options."""
+    rows = [
+        row
+        for row in field.rows
+        if any(
+            job.row == row and job in field.done.lines and field.chosen(job) is None for job in field.cells
+        )
+    ]
+    if not rows:
+        return []
+    return [f"**No trials, only published options: {', '.join(map(inline, rows))}.**"]
 
 
 def _standing(field: Field, out: Path) -> list[str]:

@@ -40,7 +40,8 @@ class Field:
         settings: ``partial``, ``single-positive`` or both.
         shares: known shares of ``partial``.
         seeds: of masks and trainings; the smallest share has all of them.
-        number: trials of each row and setting.
+        number: trials of each row and setting; a single one chooses nothing, so it is not run: rows have their published
+            options then.
         more: seeds of the other shares and of single positives.
     """
 
@@ -61,7 +62,7 @@ class Field:
         self.rows = rows
         self.plan, self.data = with_data(plan)
         self.mark = fingerprint(self.data)
-        self.trials = trials_of(rows, settings, number)
+        self.trials = trials_of(rows, settings, number) if number > 1 else []
         self.cells = cells_of(rows, settings, shares, seeds, more)
         out = Path(plan.out)
         self.tried = Lines(out / "trials.csv", TRIALS)
@@ -72,14 +73,16 @@ class Field:
         self.failed: list[tuple[Job, str]] = []
 
     def options(self, job: Job) -> tuple[str, ...]:
-        """Options of a trial."""
-        assert job.trial is not None
+        """Options of a trial; of a cell, the published ones of its row."""
+        number = job.trial or 0
         lr = settings_of(self.plan, job, ()).lr
-        return assignments(job.row, tries(job.row, job.trial + 1)[job.trial], lr)
+        return assignments(job.row, tries(job.row, number + 1)[number], lr)
 
     def chosen(self, job: Job) -> tuple[str, ...] | None:
         """Options of a cell: those of the best trial of its row and setting; None before all trials have run."""
         mine = [trial for trial in self.trials if (trial.row, trial.setting) == (job.row, job.setting)]
+        if not mine:
+            return self.options(job)
         if not all(self.tried.has(trial, self.options(trial)) for trial in mine):
             return None
         best = max(mine, key=lambda trial: float(self.tried.lines[trial]["valid_mAP"]))
