@@ -40,8 +40,8 @@ class Field:
         settings: ``partial``, ``single-positive`` or both.
         shares: known shares of ``partial``.
         seeds: of masks and trainings; the smallest share has all of them.
-        number: trials of each row and setting; a single one chooses nothing, so it is not run: rows have their published
-            options then.
+        number: trials of each row and setting. A single one chooses nothing, so it is not run, and rows have their
+            published options.
         more: seeds of the other shares and of single positives.
     """
 
