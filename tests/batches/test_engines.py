@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+import sarb
 from sarb.batches import engines, openvino_engine
 from sarb.batches.engines import BUILDERS, NAMES, choose_engine
 from sarb.batches.features import View, cached_features
@@ -269,3 +270,50 @@ def test_openvino_reports_nothing_to_its_makers(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], env=home, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "intel").exists()
+
+
+@pytest.mark.parametrize("wanted", ["auto", "onnxruntime"])
+def test_training_on_files_uses_an_engine_that_is_named(monkeypatch, squares_data, wanted):
+    calls = []
+    real = BUILDERS["onnxruntime"]
+
+    def counting(content, threads):
+        run = real(content, threads)
+        return lambda images: (calls.append(len(images)), run(images))[1]
+
+    def weights():
+        model = sarb.fit(
+            squares_data.train,
+            epochs=1,
+            recipe="small",
+            backbone="tiny",
+            backbone_options={"train_stages": 1},
+            image_size=64,
+            augment=True,
+            progress=False,
+            valid=0.2,
+        )
+        assert model.network.backbone.engine is None
+        return model.network.state_dict()
+
+    monkeypatch.setitem(BUILDERS, "onnxruntime", counting)
+    monkeypatch.setenv("SARB_ENGINE", "torch")
+    expected = weights()
+    assert not calls
+    monkeypatch.setenv("SARB_ENGINE", wanted)
+    found = weights()
+    assert bool(calls) == (wanted == "onnxruntime")
+    for name, right in expected.items():
+        torch.testing.assert_close(found[name], right, rtol=1e-3, atol=1e-4, msg=name)
+
+
+def test_an_engine_runs_only_what_is_frozen(monkeypatch, tiny):
+    monkeypatch.setenv("SARB_ENGINE", "onnxruntime")
+    tiny.engine = engines.named_engine(tiny, lambda: noise(4), lambda line: None)
+    images = noise(2).requires_grad_()
+    tiny(images).sum().backward()
+    assert images.grad is not None  # with gradients, as in explain, PyTorch runs
+    tiny.freeze(0)
+    assert tiny.engine is None
+    tiny.freeze(len(tiny.stage_names))
+    assert engines.named_engine(tiny, lambda: noise(4), lambda line: None) is None

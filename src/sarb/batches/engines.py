@@ -6,7 +6,8 @@ batch norms must. The cache rounds to fp16, which changes that activation by up 
 no part of the cache key. An engine that cannot be used never stops a run.
 
 ``SARB_ENGINE`` names the engine: ``torch``, ``onnxruntime``, ``openvino``, or ``auto`` (the default), which
-measures if PyTorch alone would take more than ``LEAST_SECONDS``.
+measures if PyTorch alone would take more than ``LEAST_SECONDS``. Training on image files, without the cache,
+keeps PyTorch unless an engine is named: a run that is taken up again must not depend on a measurement.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from torch import Tensor, nn
 from sarb.batches.openvino_engine import openvino_engine
 from sarb.errors import ConfigError, SarbError, unknown_name
 from sarb.networks.backbones.base import Backbone
-from sarb.networks.backbones.fold import CLOSE
+from sarb.networks.backbones.fold import CLOSE, folded
 
 Run = Callable[[Tensor], Tensor]
 
@@ -105,6 +106,15 @@ def choose_engine(
             _chosen.clear()
             _chosen[key] = _fastest(plain, wanted, backbone, batch, say)
     return _chosen[key] or plain
+
+
+def named_engine(backbone: Backbone, sample: Callable[[], Tensor], say: Callable[[str], None]) -> Run | None:
+    """Return the engine that ``SARB_ENGINE`` names, for training on image files; None for PyTorch."""
+    wanted = wanted_engine()
+    if wanted in ("auto", "torch") or backbone.train_stages == len(backbone.stage_names):
+        return None
+    chosen = choose_engine(folded(backbone), sample, 0, say, wanted)
+    return chosen.run if chosen.name in NAMES.values() else None
 
 
 def _estimate(engine: Engine, batch: Tensor, images: int) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sarb.batches.engines import Run, named_engine
 from sarb.batches.loader import Batch, Batches, make_loader
 from sarb.batches.sources import Skipped, Sources, Split
 from sarb.data.dataset import Dataset
@@ -164,6 +165,7 @@ class Training:
         total = settings.epochs * self.method.rounds
         steps = self._steps
         table = EpochTable(total)
+        self.model.network.backbone.engine = self._engine()
         self.talk.say(
             f"train: method {settings.method}, network {settings.network}, {total} epochs of {steps} steps"
         )
@@ -188,8 +190,17 @@ class Training:
             self.model.save(folder.model.path, model_card(self.model, settings.as_dict(), used))
         self.accelerator.wait_for_everyone()
 
+    def _engine(self) -> Run | None:
+        """Return what runs the frozen stages on image files; None for PyTorch."""
+        if self.sources.cached or self.settings.precision != "no":
+            return None
+        return named_engine(
+            self.model.network.backbone, lambda: next(iter(self._plain_batches())).images, self.talk.detail
+        )
+
     def _end(self) -> None:
         """Leave a plain network in fp32, ready to predict."""
+        self.model.network.backbone.engine = None
         if self.norms is not None:
             self.norms.restore()
         if self.compiled is not None:

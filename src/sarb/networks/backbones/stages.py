@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,6 +37,8 @@ class Backbone(nn.Module, ABC):
         weight_package: package with such a file, or None.
         made_from: arguments with which :func:`sarb.networks.create_backbone` makes another one like it, without
             weights; None for a backbone that was made in another way.
+        engine: runs the frozen stages instead of PyTorch where no gradient is needed; see
+            :func:`sarb.batches.engines.named_engine`.
     """
 
     width: int
@@ -52,6 +55,7 @@ class Backbone(nn.Module, ABC):
         self.train_stages = 0
         self.frozen_norms = False
         self.made_from: dict[str, Any] | None = None
+        self.engine: Callable[[Tensor], Tensor] | None = None
 
     @abstractmethod
     def stage(self, name: str) -> list[nn.Module]:
@@ -91,6 +95,7 @@ class Backbone(nn.Module, ABC):
             raise ConfigError([f"train_stages must be between 0 and {count} ({stages}), got {train_stages}"])
         self.train_stages = train_stages
         self.frozen_norms = frozen_norms
+        self.engine = None  # it has the stages that were frozen before
         for position, name in enumerate(self.stage_names):
             for module in self.stage(name):
                 module.requires_grad_(position >= self._cut)
@@ -121,6 +126,8 @@ class Backbone(nn.Module, ABC):
 
     def frozen(self, images: Tensor) -> Tensor:
         """Images (B, 3, S, S) -> output of the frozen stages. No gradient is kept in training."""
+        if self.engine is not None and (self.training or not torch.is_grad_enabled()):
+            return self.engine(images.detach().contiguous())
         if images.device.type == "cpu":  # convolutions are 1.2 to 1.6 times as fast with channels last
             images = images.contiguous(memory_format=torch.channels_last)
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.training):
