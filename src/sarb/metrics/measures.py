@@ -156,9 +156,14 @@ def _average_precisions(scores: ScoreArray, values: Labels) -> tuple[Floats, Flo
     width = min(MOST_COLUMNS, max(1, COLUMN_BUDGET // max(1, rows)))
     for first in range(0, categories, width):
         columns = slice(first, first + width)
-        pairs = zip(_columns(scores[:, columns]), _columns(values[:, columns]), strict=True)
-        result[:, columns] = np.array([_category_precisions(score, value) for score, value in pairs]).T
+        result[:, columns] = _block_precisions(scores[:, columns], values[:, columns])
     return result[0], result[1]
+
+
+def _block_precisions(scores: ScoreArray, values: Labels) -> Floats:
+    """Return the plain and interpolated AP of some categories (2, C); their copy is gone before the next one is."""
+    pairs = zip(_columns(scores), _columns(values), strict=True)
+    return np.array([_category_precisions(score, value) for score, value in pairs]).T
 
 
 def _category_precisions(score: ScoreArray, value: Labels) -> tuple[float, float]:
@@ -231,13 +236,15 @@ def _counts(decide: Decide, scores: ScoreArray, values: Labels) -> tuple[Counts,
     """Count hits (R, C) and predictions (R, C) of R rules on known entries, and known positives (C,)."""
     rules = len(decide(np.zeros((0, scores.shape[1]))))
     hits, predicted = (np.zeros((rules, scores.shape[1]), np.int64) for _ in range(2))
+    positives = np.zeros(scores.shape[1], np.int64)
     for rows in _blocks(len(scores)):
         present = values[rows] == PRESENT
         known = values[rows] != UNKNOWN
+        positives += np.count_nonzero(present, axis=0)
         for rule, decision in enumerate(decide(scores[rows].astype(np.float64))):
             hits[rule] += np.count_nonzero(decision & present, axis=0)
             predicted[rule] += np.count_nonzero(decision & known, axis=0)
-    return hits, predicted, np.count_nonzero(values == PRESENT, axis=0)
+    return hits, predicted, positives
 
 
 def _three_rules(scores: Floats, limit: Floats) -> tuple[Mask, ...]:
