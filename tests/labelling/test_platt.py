@@ -1,15 +1,13 @@
 import numpy as np
 
-from sarb.labelling.platt import SMALLEST, Known, fit_platt, fit_temperature, sigmoid
+from sarb.labelling import platt
+from sarb.labelling.platt import SMALLEST, Extrapolation, Known, fit_platt, fit_temperature, sigmoid
 from sarb.labels import LabelMatrix
 from tests.labelling.made_scores import make
 
 
 def entries(scores, labels):
-    rows, columns = np.nonzero(labels.values)
-    return Known(
-        scores.logits[rows, columns].astype(float), (labels.values[rows, columns] > 0) * 1.0, columns
-    )
+    return Known.of(scores.logits, labels.values)
 
 
 def test_sigmoid_does_not_overflow():
@@ -88,3 +86,45 @@ def test_separated_scores_stay_finite():
 def test_temperature():
     scores, labels, _, _ = make(20_000, [0.4], [0.0])
     assert abs(fit_temperature(entries(scores, labels)) - 0.4) < 0.02
+
+
+def test_extrapolation_solves_what_creeps():
+    """x = A x + b with eigenvalues up to 0.99: hundreds of rounds alone, as many as dimensions with extrapolation."""
+    random = np.random.default_rng(0)
+    basis = np.linalg.qr(random.standard_normal((4, 4)))[0]
+    matrix = basis @ np.diag([0.99, 0.9, 0.5, 0.1]) @ basis.T
+    solution = random.uniform(-0.5, 0.5, 4)
+    x, next_point = np.zeros(4), Extrapolation()
+    for _ in range(8):
+        x = next_point(x, matrix @ (x - solution) + solution)
+    np.testing.assert_allclose(x, solution, atol=1e-6)
+
+
+def test_extrapolation_takes_plain_rounds_where_it_would_leap():
+    next_point = Extrapolation()
+    assert next_point(np.zeros(1), np.array([1.0])) == 1.0
+    assert (
+        next_point(np.array([1.0]), np.array([1.999])) == 1.999
+    )  # the straight line meets x = g(x) at 1,000
+
+
+def test_the_fit_is_settled(monkeypatch):
+    """Few labels of many categories, where EM alone is far from its end after 60 rounds."""
+    scores, labels, _, _ = make(500, np.full(80, 1.0), np.linspace(-4, -1, 80), known=0.05)
+    known = entries(scores, labels)
+    found = fit_platt(known, 80)
+    monkeypatch.setattr(platt, "Extrapolation", lambda: lambda x, g: g)
+    assert np.abs(fit_platt(known, 80).each - found.each).max() > 10 * platt.SETTLED
+    monkeypatch.setattr(platt, "ROUNDS", 2_000)
+    monkeypatch.setattr(platt, "SETTLED", 1e-9)
+    np.testing.assert_allclose(fit_platt(known, 80).each, found.each, atol=1e-3)
+
+
+def test_blocks_change_only_rounding(monkeypatch):
+    scores, labels, _, _ = make(300, [0.5, 1.0, 2.0, 1.0], [-1.0, 0.5, 1.0, -1.0], known=0.3)
+    values = labels.values.copy()
+    values[:, 1] = 0  # an empty category between two blocks
+    known = Known.of(scores.logits, values)
+    whole = fit_platt(known, 4)
+    monkeypatch.setattr(platt, "BLOCK", 50)
+    np.testing.assert_allclose(fit_platt(known, 4).each, whole.each, atol=1e-9)

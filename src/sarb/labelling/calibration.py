@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sarb.labelling.decisions import decide, extreme
 from sarb.labelling.platt import Known, fit_platt, fit_temperature, sigmoid
 from sarb.labelling.reliability import base_rates, brier_score, calibration_error, reliability_table
 from sarb.labelling.thresholds import HALF, LEVELS, level_counts
-from sarb.labels import PRESENT, LabelMatrix
+from sarb.labels import LabelMatrix
 from sarb.runs.checks import WrongValueError, read_checked
 from sarb.runs.schema import CALIBRATION, MOST_BYTES
 from sarb.scores import Scores
@@ -379,9 +380,7 @@ def check_fit(scores: Scores, labels: LabelMatrix) -> None:
 
 def _fit(scores: Scores, labels: LabelMatrix, method: str) -> Calibration:
     """The fit alone; thresholds 0.5."""
-    rows, columns = np.nonzero(labels.values)
-    value = (labels.values[rows, columns] == PRESENT).astype(np.float64)
-    known = Known(scores.logits[rows, columns].astype(np.float64), value, columns)
+    known = Known.of(scores.logits, labels.values)
     size = len(scores.categories)
     if method == "temperature":
         slope = np.full(size, fit_temperature(known))
@@ -391,9 +390,10 @@ def _fit(scores: Scores, labels: LabelMatrix, method: str) -> Calibration:
         platt = fit_platt(known, size)
         slope, offset = platt.each.T
         found = {"shared": platt.shared.tolist(), "spread": np.sqrt(platt.spread).tolist()}
-    knots = _curves(known._replace(logit=slope[columns] * known.logit + offset[columns]), size) * (
-        method == "isotonic"
-    )
+    knots: tuple[Knots, ...] = ()
+    if method == "isotonic":
+        scaled = slope[known.category] * known.logit + offset[known.category]
+        knots = _curves(known._replace(logit=scaled), size)
     return Calibration(
         scores.categories, slope, offset, np.full(size, HALF), method, knots=knots, figures=found
     )
@@ -403,10 +403,10 @@ def _curves(known: Known, categories: int) -> tuple[Knots, ...]:
     """An isotonic curve per category; categories with few known labels share one curve."""
     shared = _isotonic(known.logit, known.value)
     curves = []
-    for category in range(categories):
-        own = known.category == category
-        enough = min((known.value[own] == kind).sum() for kind in (0, 1)) >= ISOTONIC_LEAST
-        curves.append(_isotonic(known.logit[own], known.value[own]) if enough else shared)
+    for start, stop in pairwise(known.bounds(categories)):
+        logit, value = known.logit[start:stop], known.value[start:stop]
+        enough = min(np.count_nonzero(value == kind) for kind in (0, 1)) >= ISOTONIC_LEAST
+        curves.append(_isotonic(logit, value) if enough else shared)
     return tuple(curves)
 
 
