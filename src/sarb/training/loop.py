@@ -98,6 +98,7 @@ class Training:
         self.method.prepare(self.split.train.labels)
         with self.accelerator.main_process_first():  # one process computes the cache, the others find it
             self.sources = Sources.of(self.split, self.model, self.method, settings, self.device, talk)
+        self.model.network.backbone.engine = self._engine()
         self.method.eval()  # a start from the data must not move the batch norms
         if init is None:
             self.model.network.initialise(self.split.train.labels, self._activations)
@@ -165,7 +166,6 @@ class Training:
         total = settings.epochs * self.method.rounds
         steps = self._steps
         table = EpochTable(total)
-        self.model.network.backbone.engine = self._engine()
         self.talk.say(
             f"train: method {settings.method}, network {settings.network}, {total} epochs of {steps} steps"
         )
