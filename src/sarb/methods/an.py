@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sarb.batches.loader import Batch
-from sarb.labels import Targets
+from sarb.labels import LabelMatrix, Targets
 from sarb.methods.base import Method
 from sarb.networks.base import Network
+from sarb.networks.informed import shrunk
 
 
 class AN(Method):
@@ -27,6 +30,10 @@ class AN(Method):
 
     def __init__(self, network: Network) -> None:
         super().__init__(network, form="entries")
+
+    def mean_targets(self, labels: LabelMatrix) -> NDArray[np.float64] | None:
+        """Present among all images."""
+        return shrunk(labels.positives, len(labels))
 
     def assume(self, logits: Tensor, unknown: Tensor, batch: Batch) -> Targets:
         """Targets of the unknown entries (B, C), the others with weight 0: all absent."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sarb.errors import ConfigError
-from sarb.labels import Targets
+from sarb.labels import LabelMatrix, Targets
 from sarb.methods.an import AN
 from sarb.networks.base import Network
+from sarb.networks.informed import shrunk
 
 
 class ANLS(AN):
@@ -23,6 +26,10 @@ class ANLS(AN):
         if not 0 <= smoothing < 0.5:
             raise ConfigError([f"method.smoothing must be at least 0 and below 0.5, got {smoothing:g}"])
         self.smoothing = smoothing
+
+    def mean_targets(self, labels: LabelMatrix) -> NDArray[np.float64] | None:
+        """Those of AN, smoothed."""
+        return self.smoothing + (1 - 2 * self.smoothing) * shrunk(labels.positives, len(labels))
 
     def loss(self, logits: Tensor, targets: Targets) -> Tensor:
         """Sum over logits (B, C) / (B·C), with smoothed targets."""

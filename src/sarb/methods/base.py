@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sarb.batches.loader import Batch
@@ -26,9 +28,9 @@ class Rate(NamedTuple):
 class Method(nn.Module):
     """A way to train a network: ``forward(batch)`` returns named loss terms, and the loop adds them up.
 
-    Optional hooks: :meth:`prepare`, :meth:`begin_epoch`, :meth:`note`, :meth:`end_step`, :meth:`end_round`,
-    :meth:`figures`, and the class attributes below. Keep state that must survive a resume in parameters and
-    buffers. Plain attributes survive inside an epoch only, see :mod:`sarb.training.attributes`.
+    Optional hooks: :meth:`prepare`, :meth:`mean_targets`, :meth:`begin_epoch`, :meth:`note`, :meth:`end_step`,
+    :meth:`end_round`, :meth:`figures`, and the class attributes below. Keep state that must survive a resume in
+    parameters and buffers. Plain attributes survive inside an epoch only, see :mod:`sarb.training.attributes`.
 
     Attributes:
         needs: stages that the network must have.
@@ -81,6 +83,14 @@ class Method(nn.Module):
         if self.imbalance == "balanced":
             ratio = torch.from_numpy((labels.negatives + 1) / (labels.positives + 1))
             self.positive_weight.copy_(ratio.sqrt().clamp(1, 10))
+
+    def mean_targets(self, labels: LabelMatrix) -> NDArray[np.float64] | None:
+        """Mean target (C,) of the entries it begins to learn from; None if these are the known labels.
+
+        A network with a start from the data begins there: one that expects the rate of known labels first has to
+        unlearn it when all unknown labels count as absent.
+        """
+        return None
 
     def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
         """Called before each epoch; ``loader()`` gives all training images in order, without augmentation."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
@@ -71,6 +73,10 @@ class CSL(AN):
         super().prepare(labels)
         if not labels.negatives.any():
             self.rounds = 1
+
+    def mean_targets(self, labels: LabelMatrix) -> NDArray[np.float64] | None:
+        """The known labels, from which each round begins; those of AN if there is only one round."""
+        return super().mean_targets(labels) if self.rounds == 1 else None
 
     @torch.no_grad()
     def end_round(self, loader: Callable[[], Iterable[Batch]]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sarb.batches.loader import Batch
@@ -10,6 +12,9 @@ from sarb.labels import LabelMatrix, Targets
 from sarb.losses.positive_count import count_loss, expected_positives
 from sarb.methods.base import Method
 from sarb.networks.base import Network
+
+#: a category is expected in at most this share of the images at the start
+HIGHEST = 0.9
 
 
 class EPR(Method):
@@ -34,6 +39,14 @@ class EPR(Method):
         """Estimate k, if it is not given."""
         super().prepare(labels)
         self.expected = expected_positives(labels) if self.positives is None else self.positives
+
+    def mean_targets(self, labels: LabelMatrix) -> NDArray[np.float64] | None:
+        """The known labels; if none of them is absent, a share of k as large as that of the category's positives."""
+        if labels.negatives.any() and self.negatives:
+            return None
+        share = labels.positives + 1.0
+        rates: NDArray[np.float64] = np.minimum(self.expected * share / share.sum(), HIGHEST)
+        return rates
 
     def known(self, batch: Batch) -> Targets:
         """Targets of the known entries that are used."""

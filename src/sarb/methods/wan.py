@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from sarb.labels import Targets
+from sarb.labels import LabelMatrix, Targets
 from sarb.methods.an import AN
+from sarb.networks.informed import shrunk
 
 
 class WAN(AN):
@@ -16,6 +19,11 @@ class WAN(AN):
     Args:
         network: any network.
     """
+
+    def mean_targets(self, labels: LabelMatrix) -> NDArray[np.float64] | None:
+        """Present among all images, where one that is not counts 1/(C−1)."""
+        present = labels.positives
+        return shrunk(present, present + (len(labels) - present) / max(1, labels.shape[1] - 1))
 
     def loss(self, logits: Tensor, targets: Targets) -> Tensor:
         """Weighted sum over logits (B, C) / (B·C)."""

@@ -81,6 +81,9 @@ class Network(nn.Module):
         (B, c, h, w) each.
         """
 
+    def expect(self, logits: Tensor) -> None:
+        """Begin at these mean logits (C,), if the network has a start from the data that sets them."""
+
     def at(self, index: Tensor) -> None:
         """Called in training before each batch with the positions (B,) of its images in the training set.
 

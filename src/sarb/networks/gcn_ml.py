@@ -129,8 +129,12 @@ class GCNML(Network):
             return
         features = self.from_frozen(next(iter(activations()))).amax((2, 3))
         self.graph.second.weight.mul_(0.1 / F.linear(features, self.nodes()).std())
-        if self.classifier.bias is not None:
-            self.classifier.bias.copy_(prior_logits(labels))
+        self.expect(prior_logits(labels))
+
+    def expect(self, logits: Tensor) -> None:
+        """At an informed start, the bias."""
+        if self.initial == "informed" and self.classifier.bias is not None:
+            self.classifier.bias.data.copy_(logits)
 
     def nodes(self) -> Tensor:
         """Return the classifiers of all categories (C, D)."""

@@ -2,15 +2,18 @@
 
 With a few thousand images and a tenth of their labels, a randomly initialised head overfits before it learns
 anything useful. With this start the network begins as a linear classifier on the whitened, averaged map, and
-training moves each part away from there. The only label statistic used is the rate of known positives.
+training moves each part away from there. The only label statistic used is the rate of known positives, or of what
+a method learns from instead (:meth:`sarb.methods.base.Method.mean_targets`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sarb.labels import LabelMatrix
@@ -21,8 +24,18 @@ CELLS = 60_000
 
 def prior_logits(labels: LabelMatrix) -> Tensor:
     """Log-odds (C,) of each category among its known labels, with p = (positives + 1)/(known + 20)."""
-    rate = (labels.positives + 1) / (labels.known.sum(0) + 20)
-    return torch.from_numpy(np.log(rate / (1 - rate))).float()
+    return log_odds(shrunk(labels.positives, labels.known.sum(0)))
+
+
+def shrunk(present: NDArray[Any], all_: NDArray[Any] | float) -> NDArray[np.float64]:
+    """Rates (present + 1)/(all + 20), so that a category with few labels is neither certain nor impossible."""
+    rates: NDArray[np.float64] = (present + 1) / (all_ + 20)
+    return rates
+
+
+def log_odds(rates: NDArray[np.float64]) -> Tensor:
+    """Logits of rates (C,)."""
+    return torch.from_numpy(np.log(rates / (1 - rates))).float()
 
 
 @torch.no_grad()

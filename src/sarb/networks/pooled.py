@@ -66,7 +66,12 @@ class Pooled(Network):
         """Informed start: predict the known rate of each category."""
         if self.initial == "informed":
             nn.init.zeros_(self.classifier.weight)
-            self.classifier.bias.data.copy_(prior_logits(labels))
+            self.expect(prior_logits(labels))
+
+    def expect(self, logits: Tensor) -> None:
+        """At an informed start, the bias."""
+        if self.initial == "informed":
+            self.classifier.bias.data.copy_(logits)
 
     def classify(self, features: Tensor) -> Tensor:
         """Maps (B, D, H, W) -> logits (B, C)."""

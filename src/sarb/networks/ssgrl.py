@@ -113,7 +113,7 @@ class SSGRL(Network):
         dim = self.dim
         with torch.no_grad():
             self.classifier.category.weight.normal_(std=0.1 / dim**0.5)
-            self.classifier.category.bias.copy_(prior_logits(labels))
+            self.expect(prior_logits(labels))
             if self.sd is not None and self.words is not None:
                 self.sd.score.weight.normal_(std=0.1 / self.sd.score.in_features**0.5)
                 self.sd.word.weight.div_(self.words().std())
@@ -121,6 +121,11 @@ class SSGRL(Network):
                 self.sam.mask.weight.normal_(std=0.1 / dim**0.5)
                 nn.init.dirac_(self.sam.transform.weight)
                 self.sam.transform.bias.zero_()  # type: ignore[union-attr]
+
+    def expect(self, logits: Tensor) -> None:
+        """At an informed start, the bias of each category."""
+        if self.initial == "informed":
+            self.classifier.category.bias.data.copy_(logits)
 
     @torch.no_grad()
     def start_at_zero(self) -> None:

@@ -23,6 +23,7 @@ from sarb.methods.base import Method
 from sarb.methods.together import Step, drawing, during
 from sarb.metrics import evaluate as measure
 from sarb.model import Model, load_model, new_model, start_from
+from sarb.networks.informed import log_odds
 from sarb.progress import Advance, Progress
 from sarb.registry import METHODS, find
 from sarb.report.card import model_card
@@ -102,6 +103,8 @@ class Training:
         self.method.eval()  # a start from the data must not move the batch norms
         if init is None:
             self.model.network.initialise(self.split.train.labels, self._activations)
+            if (rates := self.method.mean_targets(self.split.train.labels)) is not None:
+                self.model.network.expect(log_odds(rates))
         if settings.precision == "fp64":
             self.dtype = torch.float64
             self.method.double()
