@@ -14,6 +14,7 @@ import sarb
 from sarb.labelling.folds import out_of_fold
 from sarb.methods.partial_bce import PartialBCE
 from sarb.progress import Progress
+from sarb.runs.checkpoint import State
 from sarb.runs.folder import RunFolder
 from sarb.training import loop
 from sarb.training.checkpoints import Checkpoints
@@ -172,6 +173,26 @@ def test_the_pace_may_change_and_a_time_is_a_pace(train, tmp_path, monkeypatch):
     sarb.fit(train, checkpoint_every="1h", resume=True, **options)
 
 
+def test_the_gradient_scaler_of_fp16_goes_on_where_it_was(tmp_path):
+    def made(scale):
+        method = PartialBCE(sarb.model.build_network(2, network="pooled", backbone="tiny", weights=None))
+        scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+        checkpoints = Checkpoints(method, "epoch", 1, Progress(enabled=False), scaler)
+        checkpoints.file = tmp_path / "state.safetensors"
+        return checkpoints, scaler, torch.optim.Adam(method.parameters())
+
+    checkpoints, scaler, optimizer = made(256.0)
+    loss = sum(value.sum() for group in optimizer.param_groups for value in group["params"])
+    scaler.scale(loss * torch.inf).backward()  # an overflow halves the scale
+    scaler.step(optimizer)
+    scaler.update()
+    checkpoints.save(optimizer, State())
+    other, fresh, another = made(65536.0)
+    other.load(another)
+    assert fresh.state_dict() == scaler.state_dict()
+    assert fresh.get_scale() == 128.0
+
+
 def test_several_processes_save_whole_epochs_and_say_so(capsys):
     method = PartialBCE(sarb.model.build_network(2, network="pooled", backbone="tiny", weights=None))
     checkpoints = Checkpoints(method, 1, 2, Progress())
@@ -213,7 +234,7 @@ def test_a_checkpoint_from_before_these_fields(train, tmp_path, monkeypatch):
     with safe_open(file, "pt") as stored:
         tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
         state = json.loads(stored.metadata()["state"])
-    for name in ("step", "lr", "sums", "seconds", "attributes", "shared"):
+    for name in ("step", "lr", "sums", "seconds", "attributes", "scaler", "shared"):
         del state[name]
     assert set(state) == {
         *("epoch", "best", "best_epoch", "log", "steps", "skipped", "optimizer_scalars"),

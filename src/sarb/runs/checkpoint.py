@@ -28,6 +28,7 @@ class State:
     Epochs done, best validation, one log row per epoch, the loss of each step (None where no image could be
     read), and the rows of ``errors.csv``. Inside an epoch also: its steps done, the last learning rate,
     the sums of its log row, its seconds, and the attributes of the method, see :mod:`sarb.training.attributes`.
+    With fp16 also the state of the gradient scaler.
     """
 
     epoch: int = 0
@@ -41,6 +42,7 @@ class State:
     sums: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     attributes: dict[str, Any] = field(default_factory=dict)
+    scaler: dict[str, Any] = field(default_factory=dict)
 
     def end_epoch(self, row: dict[str, Any]) -> None:
         """Add the row of an epoch and forget what belongs to it alone."""

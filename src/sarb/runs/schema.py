@@ -182,6 +182,15 @@ CHECKPOINT = table(
         "seconds": FIGURE,
         "lr": FIGURE,
         "attributes": table({}),
+        "scaler": table(
+            {
+                "scale": number(1e-30, 1e30),
+                "growth_factor": number(1, 1e6),
+                "backoff_factor": number(1e-6, 1),
+                "growth_interval": whole(1, 1_000_000_000),
+                "_growth_tracker": whole(0, 1_000_000_000),
+            }
+        ),
         "shared": table({}, rest=text()),
         "optimizer_scalars": table({}, rest=any_of("a number, true, false or null", FIGURE, flag, nothing)),
     },

@@ -33,12 +33,21 @@ class Checkpoints:
         every: see :func:`sarb.settings.checkpoint_pace`.
         processes: of ``torchrun``. With several, each has generators of its own: only whole epochs are saved.
         talk: says so.
+        scaler: of the gradients, with fp16.
     """
 
-    def __init__(self, method: Method, every: int | str, processes: int, talk: Progress) -> None:
+    def __init__(
+        self,
+        method: Method,
+        every: int | str,
+        processes: int,
+        talk: Progress,
+        scaler: torch.amp.GradScaler | None = None,
+    ) -> None:
         self.file: Path | None = None
         self._method = method
         self._talk = talk
+        self._scaler = scaler
         self._attributes = Attributes(method)
         self._extra: dict[str, Tensor] = {}
         self._steps, self._seconds = checkpoint_pace(every)
@@ -74,6 +83,8 @@ class Checkpoints:
                 return
             extra = {ATTRIBUTE + key: value for key, value in tensors.items()}
             extra |= {GENERATOR + key: value for key, value in _generators().items()}
+        if self._scaler is not None:
+            state.scaler = self._scaler.state_dict()
         save_checkpoint(self.file, self._method, optimizer, vars(state), extra)
         self._wait()
 
@@ -83,6 +94,8 @@ class Checkpoints:
         state = State(**load_checkpoint(self.file, self._method, optimizer, self._extra, self._method.unset))
         if state.step:
             self._attributes.restore(state.attributes, _part(self._extra, ATTRIBUTE))
+        if self._scaler is not None and state.scaler:
+            self._scaler.load_state_dict(state.scaler)
         return state
 
     def continue_epoch(self) -> None:

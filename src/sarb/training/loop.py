@@ -116,7 +116,8 @@ class Training:
         self.compiled = Compiled(self.model.network, self.device.type) if settings.compile else None
         self._optimise()
         processes = self.accelerator.num_processes
-        self.checkpoints = Checkpoints(self.method, settings.checkpoint_every, processes, talk)
+        scaler = self.accelerator.scaler
+        self.checkpoints = Checkpoints(self.method, settings.checkpoint_every, processes, talk, scaler)
 
     def _new_model(self) -> Model:
         return new_model(self.split.train.labels, self.settings, self.talk)
