@@ -67,16 +67,16 @@ PARTS: Mapping[str, Part] = {
     "backbone": Part(
         "EfficientNet-Lite0, frozen, forward, B photos",
         work.on_a_core(work.backbone),
-        {"seconds": ("1", "B S²"), "memory": ("1", "B S²")},
+        {"seconds": ("1", "B S²", "B S³"), "memory": ("1", "B S²")},
         _images((8, 128), (8, 192), (8, 256), (8, 320), (8, 448), (16, 224), (32, 320), (32, 224)),
-        _images((8, 160), (8, 224), (8, 384), (16, 256), (16, 320), (32, 256)),
+        _images((8, 160), (8, 224), (8, 384), (16, 256), (16, 320), (32, 256), (16, 288), (24, 192)),
     ),
     "first batch": Part(
         "EfficientNet-Lite0, the first B photos, and folding its batch norms for the next ones",
         work.on_a_core(work.first_batch),
-        {"seconds": ("1", "B S²"), "memory": ("1", "B S²")},
+        {"seconds": ("1", "B S²", "B S² above 0.8 million"), "memory": ("1", "B S²")},
         _images((8, 128), (8, 224), (16, 320), (32, 224), (32, 320)),
-        _images((8, 256), (16, 224), (32, 256)),
+        _images((8, 256), (16, 224), (32, 256), (8, 192), (16, 288)),
     ),
     "predict": Part(
         "`sarb.predict`, N photos, plain network: reading and backbone together",
@@ -133,9 +133,9 @@ PARTS: Mapping[str, Part] = {
     "all-reduce": Part(
         "sum N numbers of two processes, gloo",
         exchange("all-reduce"),
-        {"seconds": ("1", "N", "N above 4 million")},
+        {"seconds": ("1", "N", "N from 4 million")},
         _sent(10_000, 100_000, 1_000_000, 4_000_000, 16_000_000),
-        _sent(300_000, 2_000_000, 8_000_000, 600_000, 12_000_000),
+        _sent(300_000, 2_000_000, 8_000_000, 600_000, 12_000_000, 1_500_000, 6_000_000),
     ),
     "all-gather": Part(
         "gather N numbers of each of two processes, gloo",
