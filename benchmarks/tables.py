@@ -1,4 +1,4 @@
-"""The tables of README.md and docs that come from results/auto, audit, suggest and capacity; a test compares them.
+"""Tables of README.md and docs from results/auto, audit, suggest, capacity and field; a test compares them.
 
     python -m benchmarks.tables
 
@@ -16,6 +16,7 @@ from benchmarks.fits import markdown, read_csv
 RESULTS = Path(__file__).parents[1] / "results" / "auto"
 AUDIT = RESULTS.parent / "audit"
 SUGGEST = RESULTS.parent / "suggest"
+FIELD = RESULTS.parent / "field"
 #: model in the CSV -> in words
 NAMES = {
     "ten lines": "ten lines of scikit-learn",
@@ -87,10 +88,10 @@ def cells() -> str:
     return markdown(columns, lines)
 
 
-def rungs(cell: str) -> str:
-    """What each rung adds, in one cell."""
+def rungs(cell: str, file: Path = RESULTS / "rungs-table.csv") -> str:
+    """What each rung adds, or each method on top, in one cell."""
     lines = []
-    for row in read_csv(RESULTS / "rungs-table.csv"):
+    for row in read_csv(file):
         if row["cell"] == cell:
             gain = f"{row['gain']} ({row['low']} to {row['high']})" if row["gain"] else ""
             lines.append([row["model"], _score(row), gain, row["against"]])
@@ -148,6 +149,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "cells": cells,
     "rungs-coco256": lambda: rungs("coco256/10"),
     "rungs-scenes5": lambda: rungs("scenes5/30"),
+    "on-top-coco256": lambda: rungs("coco256/10", FIELD / "on-top-table.csv"),
+    "on-top-scenes5": lambda: rungs("scenes5/30", FIELD / "on-top-table.csv"),
     "audit": lambda: audit("audit"),
     "audit-scenes5": lambda: audit("scenes5"),
     "suggest": suggest,

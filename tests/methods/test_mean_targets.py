@@ -45,12 +45,19 @@ def test_wan_begins_where_its_weights_balance():
     np.testing.assert_allclose(rates("wan", table(1)), PRESENT / (PRESENT - 1 + light + 20))
 
 
-@pytest.mark.parametrize("name", ["epr", "role"])
-def test_the_expected_number_is_shared_out_if_nothing_is_known_to_be_absent(name):
-    assert rates(name, table(1)) is None
-    found = rates(name, table(0), positives=1.2)
+def test_the_expected_number_is_shared_out_if_nothing_is_known_to_be_absent():
+    assert rates("epr", table(1)) is None
+    found = rates("epr", table(0), positives=1.2)
     np.testing.assert_allclose(found, np.minimum(1.2 * PRESENT / PRESENT.sum(), 0.9))
-    assert rates(name, table(1), positives=1.2, negatives=False) is not None
+    assert rates("epr", table(1), positives=1.2, negatives=False) is not None
+
+
+@pytest.mark.parametrize("negatives", [0, 1])
+def test_role_begins_at_its_learned_labels_which_count_known_ones_twice(negatives):
+    found = rates("role", table(negatives), positives=1.2)
+    unknown = N - FIRST * (1 + negatives)
+    assert found[0] == pytest.approx((2 * FIRST + unknown / 2 + 1) / (2 * N - unknown + 20))
+    assert found[2] == pytest.approx((N / 2 + 1) / (N + 20))
 
 
 def test_csl_ignores_unknown_labels_in_the_first_of_two_rounds():

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sarb.batches.loader import Batch
@@ -15,6 +17,7 @@ from sarb.losses.positive_count import count_loss
 from sarb.methods.base import Rate
 from sarb.methods.epr import EPR
 from sarb.networks.base import Network
+from sarb.networks.informed import shrunk
 
 #: φ starts at the logits of these probabilities: present, absent, and at most this far from ½ if unknown
 PRESENT = 0.995
@@ -35,7 +38,7 @@ class ROLE(EPR):
         network: any network.
         positives: k, see :class:`EPR`.
         negatives: also learn from known absent labels, see :class:`EPR`.
-        rate: factor of the learning rate of φ.
+        rate: factor of the learning rate of φ. With 10 epochs it wants 1000 or more, see its page.
 
     Attributes:
         estimates: φ (N, C), one row per training image.
@@ -65,6 +68,11 @@ class ROLE(EPR):
         start = torch.where(weight > 0, (2 * value - 1) * _logit(PRESENT), near)
         self.estimates = nn.Parameter(start.to(self.positive_weight.device))
         self._before: Tensor | None = None
+
+    def mean_targets(self, labels: LabelMatrix) -> NDArray[np.float64] | None:
+        """Known labels, which count twice, in P and in H, and ½ for each unknown one."""
+        known = labels.known.sum(0)
+        return shrunk(2 * labels.positives + (len(labels) - known) / 2, len(labels) + known)
 
     def begin_step(self, position: float) -> None:
         """Remember φ."""

@@ -37,7 +37,7 @@ COUNTS = ("EPR", "ROLE")
 RATES = (1.0, 3.0, 1 / 3)
 #: row -> option -> values, the published one first
 SPACES: dict[str, dict[str, tuple[float, ...]]] = {
-    "ROLE": {"method.rate": (10.0, 100.0, 300.0)},
+    "ROLE": {"method.rate": (10.0, 1000.0, 3000.0)},
     "AN-LS": {"method.smoothing": (0.1, 0.05, 0.2)},
     "LL-R": {"method.rate": (0.5, 0.2, 1.0)},
     "LL-Ct": {"method.rate": (0.2, 0.1, 0.5)},
