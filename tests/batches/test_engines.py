@@ -288,7 +288,8 @@ def test_training_on_files_uses_an_engine_that_is_named(monkeypatch, squares_dat
             recipe="small",
             backbone="tiny",
             backbone_options={"train_stages": 1},
-            image_size=64,
+            image_size=96,  # not the size at which a fold is checked
+            batch_size=4,  # so that validation has a second batch, which folds
             augment=True,
             progress=False,
             valid=0.2,

@@ -23,8 +23,11 @@ def folded(backbone: Backbone) -> Backbone:
     """Return a copy for inference with folded batch norms; the given backbone is not changed.
 
     It costs about as much as a few images. A batch norm is assumed to follow the convolution defined right
-    before it. A small random image checks this; if the outputs differ, nothing is folded.
+    before it. A small random image checks this; if the outputs differ, nothing is folded. A backbone whose frozen
+    stages another engine runs is returned as it is: that one has folded them, for one image size.
     """
+    if backbone.engine is not None:
+        return backbone
     result = copy.deepcopy(backbone).eval()
     _fold(result)
     result.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
