@@ -263,6 +263,23 @@ def test_a_bug_of_ours_exits_with_1(
     assert "a bug of ours" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("code", "leaves"), [(0, True), (None, True), (3, True), (2, False)])
+def test_a_process_that_ends_inside_a_command_leaves_its_group_too(
+    monkeypatch: pytest.MonkeyPatch, code: int | None, leaves: bool
+) -> None:
+    import sarb.cli.app
+    import sarb.workflows.listing
+
+    def ends(what: str) -> dict[str, str]:
+        raise SystemExit(code)  # as all processes of torchrun but the first do after a training
+
+    left: list[int] = []
+    monkeypatch.setattr(sarb.workflows.listing, "listing", ends)
+    monkeypatch.setattr(sarb.cli.app, "_leave_process_group", left.append)
+    assert run(monkeypatch, "list", "rows") == (code or 0)
+    assert left == [code or 0] * leaves
+
+
 def test_version_help_and_lists(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "--version") == 0
     assert capsys.readouterr().out.strip() == f"sarb {sarb.__version__}"

@@ -163,7 +163,9 @@ def _run() -> int:
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # typer has caught it
             return BROKEN_PIPE
-        raise
+        if isinstance(stop.code, str):
+            raise
+        return stop.code or 0  # not raised again: every process has to leave its group
     except OSError as error:
         return _system(error)
     except Exception as error:
