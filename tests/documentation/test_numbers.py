@@ -12,6 +12,7 @@ PAGES = {
     "README.md": ("headline", "demo"),
     "docs/audit.md": ("audit", "audit-scenes5"),
     "docs/suggest.md": ("suggest",),
+    "docs/field.md": ("on-top-coco256", "on-top-scenes5"),
     "docs/scaling.md": ("capacity-costs", "capacity-check", "capacity-examples"),
 }
 PAGES["docs/results.md"] = tuple(set(TABLES) - {name for names in PAGES.values() for name in names})
