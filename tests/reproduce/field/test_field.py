@@ -129,7 +129,7 @@ def test_one_trial_is_none_and_the_page_says_so(whole, plan_of, tmp_path):
     assert "There are no trials: every row is trained with its published options." in text
     assert table(out / "trials.csv") == before
     page, _ = run(plan_of(out), rows=[*ROWS, "WAN"], run=False, **options)
-    assert "**No trials, only published options: WAN.**" in page.read_text(encoding="utf-8")
+    assert "**Not all trials, so published options: WAN.**" in page.read_text(encoding="utf-8")
 
 
 def test_other_settings_are_not_mixed(whole, plan_of):

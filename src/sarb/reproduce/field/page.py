@@ -84,7 +84,7 @@ def _with_fewer(field: Field) -> list[str]:
     ]
     if not rows:
         return []
-    return [f"**No trials, only published options: {', '.join(map(inline, rows))}.**"]
+    return [f"**Not all trials, so published options: {', '.join(map(inline, rows))}.**"]
 
 
 def _standing(field: Field, out: Path) -> list[str]:
