@@ -104,7 +104,7 @@ def blending(network: SSGRL) -> SARB:
     method.plrb.counts.fill_(method.plrb.centers.shape[1])
     method.begin_step(6.0)
     method.epoch = 6
-    method.blending = True
+    method.completing = True
     return method.train()
 
 

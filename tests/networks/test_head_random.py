@@ -49,7 +49,7 @@ def build(sizes, csrl, steps, per_category, detach, form, dtype):
             coefficient.uniform_(0.1, 0.9)
         method.plrb.centers.normal_()
         method.plrb.counts.random_(0, 4)
-    method.blending = True
+    method.completing = True
     return method.train()
 
 

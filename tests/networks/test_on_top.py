@@ -6,6 +6,7 @@ import torch
 from sarb.batches.loader import Batch
 from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix, Targets
+from sarb.methods.dsrb import DSRB
 from sarb.methods.sarb import SARB
 from sarb.networks.backbones.base import create_backbone
 from sarb.networks.branches import Branch, classify_branches
@@ -69,6 +70,15 @@ def test_the_shortcut_for_branches_gives_the_same_logits(network):
     plain, branch = classify_branches(network, reps, [Branch(blended, changed)])
     torch.testing.assert_close(plain, network.classify(reps), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(branch, network.classify(blended), rtol=1e-4, atol=1e-4)
+
+
+def test_positions_are_those_of_the_inner_network(network):
+    """DSRB takes them from attention times values; without the values it would look at other cells."""
+    torch.nn.init.normal_(network.inner.sam.mask.weight)
+    torch.nn.init.normal_(network.inner.sam.transform.weight)
+    maps = torch.randn(IMAGES, network.inner.dim, 4, 4)
+    on_top, alone = DSRB(network), DSRB(network.inner)
+    assert torch.equal(on_top.quadrants(maps), alone.quadrants(maps))
 
 
 def test_every_known_entry_but_no_unknown_one_moves_the_residual(network):

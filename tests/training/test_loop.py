@@ -466,7 +466,7 @@ def test_accumulated_parts_are_one_large_batch(squares_data: sarb.Data, form: st
 
 def test_a_run_too_short_for_blending_warns(squares_data: sarb.Data) -> None:
     with pytest.warns(
-        UserWarning, match="blending starts at epoch 5, but the last epoch is 0: no blending in this run"
+        UserWarning, match="completed from epoch 5 on, but the last epoch is 0: none in this run"
     ):
         fit(squares_data.train, epochs=1, method_options={"start": 5})
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from sarb.batches.loader import Batch
 from sarb.blends import InstanceBlend, PrototypeBlend, known_positives, random_partner
 from sarb.blends.prototype import Lots
-from sarb.errors import ConfigError
-from sarb.labels import LabelMatrix, Targets
-from sarb.losses import contrastive
-from sarb.methods.base import Method
-from sarb.methods.together import Pool, common_generator, over_all, pool
+from sarb.labels import Targets
+from sarb.methods.semantic import SemanticMethod
+from sarb.methods.together import Pool, common_generator, pool
 from sarb.networks.base import Network
 from sarb.networks.branches import Branch, classify_branches
 
 
-class SARB(Method):
+class SARB(SemanticMethod):
     """L = L_cls(plain) + L_cls(ILRB) + L_cls(PLRB) + λ L_cst, with one classifier for the three branches.
 
     Args:
@@ -47,7 +43,7 @@ class SARB(Method):
         positive_weight: see :class:`Method`.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"maps", "represent", "classify"})
+    completes: ClassVar[tuple[str, ...]] = ("ilrb", "plrb")
     search: ClassVar[Mapping[str, str]] = {"start": "0.1..0.8"}
 
     def __init__(
@@ -74,16 +70,20 @@ class SARB(Method):
         form: str = "batch",
         positive_weight: float | str | None = None,
     ) -> None:
-        super().__init__(network, form=form, positive_weight=positive_weight)
-        least = {"start": (start, 0), "refresh": (refresh, 0.01), "prototypes": (prototypes, 1)}
-        least |= {"ilrb_weight": (ilrb_weight, 0), "plrb_weight": (plrb_weight, 0)}
-        problems = [
-            f"method.{key} must be at least {low}, got {value}"
-            for key, (value, low) in least.items()
-            if value < low
-        ]
-        if problems:
-            raise ConfigError(problems)
+        super().__init__(
+            network,
+            start=start,
+            contrastive=(plrb_contrastive if plrb else 0.0) if contrastive is None else contrastive,
+            ramp=ramp,
+            form=form,
+            positive_weight=positive_weight,
+            least={
+                "refresh": (refresh, 0.01),
+                "prototypes": (prototypes, 1),
+                "ilrb_weight": (ilrb_weight, 0),
+                "plrb_weight": (plrb_weight, 0),
+            },
+        )
         categories = network.categories
         coefficients = categories if per_category else None
         self.ilrb: InstanceBlend | None = None
@@ -94,78 +94,39 @@ class SARB(Method):
             self.plrb = PrototypeBlend(
                 categories, network.dim, prototypes, beta, learnable, coefficients, detach_label, plrb_weight
             )
-        self.start = start
         self.refresh = refresh
-        self.ramp = ramp
-        self.contrastive = (plrb_contrastive if plrb else 0.0) if contrastive is None else contrastive
         self.contrastive_form = contrastive_form
         self.without_positives = without_positives
-        self.blending = False
-        self.completed = {"ilrb": 0, "plrb": 0}
-
-    def prepare(self, labels: LabelMatrix) -> None:
-        """Warn if the run is too short for blending."""
-        super().prepare(labels)
-        first = self.in_epochs(self.start)
-        if 0 < self.epochs <= first:
-            message = (
-                f"blending starts at epoch {first}, but the last epoch is {self.epochs - 1}: no blending"
-            )
-            warnings.warn(message + " in this run (set method.start)", stacklevel=2)
 
     def begin_epoch(self, epoch: int, loader: Callable[[], Iterable[Batch]]) -> None:
         """Compute the prototypes at ``start``, then every ``refresh`` epochs."""
         super().begin_epoch(epoch, loader)
-        self.completed = {"ilrb": 0, "plrb": 0}
-        self.blending = epoch >= self.in_epochs(self.start)
-        since = epoch - self.in_epochs(self.start)
-        if self.plrb is not None and self.blending and since % max(1, self.in_epochs(self.refresh)) == 0:
-            self.plrb.fit(*self._positives(loader), common_generator())
+        if self.plrb is not None and self.due(self.refresh):
+            features, owner = self.collect(loader, self._positives)
+            self.plrb.fit(features, owner, common_generator())
 
     def note(self, epoch: int) -> str:
         """Say when blending begins, because the loss then has more terms."""
-        return (
-            "blending begins" if 0 < epoch == self.in_epochs(self.start) and (self.ilrb or self.plrb) else ""
-        )
+        return "blending begins" if super().note(epoch) and (self.ilrb or self.plrb) else ""
 
-    @torch.no_grad()
-    def _positives(self, loader: Callable[[], Iterable[Batch]]) -> tuple[Tensor, Tensor]:
-        """Representations (M, D) of all known positives in the training images, and their categories (M,)."""
-
-        def read(batch: Batch) -> tuple[Tensor, Tensor]:
-            reps = self.network.represent(self.maps(batch))
-            return known_positives(reps, Targets.of(batch.labels))
-
-        training = self.training
-        self.eval()
-        features, owners = over_all(loader, read)
-        self.train(training)
-        return features, owners
+    def _positives(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        return known_positives(self.network.represent(self.maps(batch)), Targets.of(batch.labels))
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Batch -> {"cls", "cst", "ilrb", "plrb"}, the last two from epoch ``start`` on."""
         targets = Targets.of(batch.labels)
         reps = self.network.represent(self.maps(batch))
         shared = pool(reps, targets)
-        terms = {"cst": self._compactness(shared)} if self.contrastive > 0 else {}
-        blends = self._blends(reps, targets, shared) if self.blending else {}
+        terms = {}
+        if self.contrastive > 0:
+            pairs = {"form": self.contrastive_form, "without_positives": self.without_positives}
+            terms["cst"] = self.compactness(shared, **pairs)
+        blends = self._blends(reps, targets, shared) if self.completing else {}
         # the same as self.network.classify on reps and on each blend, in half the time
         plain, *logits = classify_branches(self.network, reps, [branch for branch, _ in blends.values()])
         for (name, (_, complete)), scores in zip(blends.items(), logits, strict=True):
             terms[name] = self.loss(scores, complete)
         return {"cls": shared.keep(self.loss(plain, targets)), **terms}
-
-    def _compactness(self, shared: Pool) -> Tensor:
-        """λ L_cst; λ rises over the first epochs."""
-        ramp = min(1.0, self.position / self.ramp) if self.ramp > 0 else 1.0
-        distance = contrastive(
-            shared.reps,
-            shared.targets,
-            form=self.contrastive_form,
-            without_positives=self.without_positives,
-            generator=shared.generator,
-        )
-        return self.contrastive * ramp * distance
 
     def _blends(self, reps: Tensor, targets: Targets, shared: Pool) -> dict[str, tuple[Branch, Targets]]:
         """Blended representations and completed targets, by name of the blend."""
@@ -179,7 +140,7 @@ class SARB(Method):
             blended, complete = self.plrb(reps, targets, lots=lots)
             blends["plrb"] = Branch(blended, self.plrb.chosen, one_each=True), complete
         for name, (branch, _) in blends.items():
-            self.completed[name] += int(branch.changed.sum())
+            self.count(name, branch.changed)
         return blends
 
     def end_step(self) -> None:
@@ -192,9 +153,9 @@ class SARB(Method):
         """Return α, β and how many unknown labels each blend completed in this epoch."""
         numbers: dict[str, float] = {}
         if self.ilrb is not None:
-            numbers |= {**_spread("alpha", self.ilrb.alpha), "completed_ilrb": self.completed["ilrb"]}
+            numbers |= {**_spread("alpha", self.ilrb.alpha), "completed_ilrb": self.counted["ilrb"]}
         if self.plrb is not None:
-            numbers |= {**_spread("beta", self.plrb.beta), "completed_plrb": self.completed["plrb"]}
+            numbers |= {**_spread("beta", self.plrb.beta), "completed_plrb": self.counted["plrb"]}
         return numbers
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
 import torch
@@ -27,17 +27,29 @@ class SemanticMethod(Method):
         contrastive: λ, on the images of this process, or with ``across_ranks`` of all.
         ramp: epochs over which λ rises from 0.
         form: normalisation of the partial BCE.
+        positive_weight: see :class:`Method`.
+        least: further options -> value and the least that is allowed.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"maps", "represent", "classify"})
 
     def __init__(
-        self, network: Network, *, start: float, contrastive: float, ramp: float, form: str = "batch"
+        self,
+        network: Network,
+        *,
+        start: float,
+        contrastive: float,
+        ramp: float,
+        form: str = "batch",
+        positive_weight: float | str | None = None,
+        least: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
-        super().__init__(network, form=form)
-        least = {"start": start, "contrastive": contrastive, "ramp": ramp}
+        super().__init__(network, form=form, positive_weight=positive_weight)
+        bounds = {"start": (start, 0), "contrastive": (contrastive, 0), "ramp": (ramp, 0), **(least or {})}
         problems = [
-            f"method.{name} must be at least 0, got {value:g}" for name, value in least.items() if value < 0
+            f"method.{name} must be at least {low:g}, got {value:g}"
+            for name, (value, low) in bounds.items()
+            if value < low
         ]
         if problems:
             raise ConfigError(problems)
@@ -73,9 +85,9 @@ class SemanticMethod(Method):
         """The share of an auxiliary loss that counts, from 0 to 1 over the first epochs."""
         return min(1.0, self.position / self.ramp) if self.ramp > 0 else 1.0
 
-    def compactness(self, shared: Pool) -> Tensor:
-        """λ L_cst of the representations of a pool."""
-        distance = contrastive(shared.reps, shared.targets, generator=shared.generator)
+    def compactness(self, shared: Pool, **options: str) -> Tensor:
+        """λ L_cst of the representations of a pool; options are those of :func:`sarb.losses.contrastive`."""
+        distance = contrastive(shared.reps, shared.targets, generator=shared.generator, **options)
         return self.contrastive * self.rise * distance
 
     @torch.no_grad()

@@ -72,6 +72,10 @@ class OnTop(Network):
         """As the inner network."""
         return self.inner.attention(maps)
 
+    def values(self, maps: Tensor) -> Tensor | None:
+        """As the inner network; DSRB looks for the quadrant of a category in them."""
+        return self.inner.values(maps)
+
     def repeats(self) -> bool:
         """As the inner network."""
         return self.inner.repeats()

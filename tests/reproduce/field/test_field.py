@@ -132,6 +132,15 @@ def test_one_trial_is_none_and_the_page_says_so(whole, plan_of, tmp_path):
     assert "**Not all trials, so published options: WAN.**" in page.read_text(encoding="utf-8")
 
 
+def test_what_is_given_twice_runs_once_and_a_page_without_trials_has_no_table_of_them(plan_of, tmp_path):
+    plan = plan_of(tmp_path / "out")
+    twice = {"rows": ("AN", "EPR", "AN"), "settings": ("partial", "partial"), "seeds": (0, 0)}
+    field = Field(plan, **twice, shares=(0.5, 0.5), number=2)
+    assert len(field.cells) == 2 and len(field.trials) == 4
+    page, failed = reproduce_field(plan, **twice, shares=(0.5,), trials=1, run=False, progress=False)
+    assert failed == [] and "## Trials" not in page.read_text(encoding="utf-8")
+
+
 def test_other_settings_are_not_mixed(whole, plan_of):
     with pytest.raises(DataError, match="other settings"):
         Field(plan_of(whole, given={"epochs": 3}), ROWS)

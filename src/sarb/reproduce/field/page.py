@@ -26,15 +26,20 @@ def write_page(field: Field, command: str) -> Path:
     name = field.data.name
     parts = [f"# The field on {inline(name)}", *([f"```console\n$ {command}\n```"] if command else [])]
     parts.append(_protocol(field))
-    for table in [*tables.metric_tables(field.done, rows, name), tables.cost_table(field.done, rows, name)]:
-        if table is not None:
-            table.write(out / "tables")
-            parts.append(table.to_markdown().rstrip())
+    for table in tables.metric_tables(field.done, rows, name):
+        table.write(out / "tables")
+        parts.append(table.to_markdown().rstrip())
+    if text := tables.idle_sentence(field.done, rows):
+        parts.append(text)
+    if (cost := tables.cost_table(field.done, rows, name)) is not None:
+        cost.write(out / "tables")
+        parts.append(cost.to_markdown().rstrip())
     if rows:
         file = map_figure(field.done, rows, out / "figures")[0]
         parts.append(f"![mAP of every row](figures/{file.name})")
     parts += _standing(field, out)
-    parts.append("## Trials\n\n" + tables.trial_table(field.tried, field.chosen, field.cells))
+    if text := tables.trial_table(field.tried, field.chosen, field.cells):
+        parts.append(f"## Trials\n\n{text}")
     if text := tables.published_table(rows, field.done):
         parts.append(
             f"## Published numbers\n\nOther data, other backbones: not comparable with ours line by line.\n\n{text}"

@@ -55,10 +55,13 @@ class Field:
         number: int = NUMBER,
         more: int = 1,
     ) -> None:
+        # a name given twice would train twice in one folder
+        rows, settings = list(dict.fromkeys(rows)), list(dict.fromkeys(settings))
+        shares, seeds = list(dict.fromkeys(shares)), list(dict.fromkeys(seeds))
         check(rows, settings, shares, seeds)
         if number < 1 or more < 1 or plan.threads < 1:
             raise ConfigError(["trials, threads and the seeds of the other shares must be at least 1"])
-        plan.check(list(rows))
+        plan.check(rows)
         self.rows = rows
         self.plan, self.data = with_data(plan)
         self.mark = fingerprint(self.data)

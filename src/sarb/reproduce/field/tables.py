@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sarb.methods.base import Method
 from sarb.metrics.bootstrap import Interval
+from sarb.registry import METHODS, find
 from sarb.report.markdown import inline
 from sarb.reproduce.field.lines import Lines
 from sarb.reproduce.field.protocol import PARTIAL, Job
@@ -12,8 +14,11 @@ from sarb.reproduce.field.published import beside
 from sarb.reproduce.field.ranking import Standing, inside_the_noise
 from sarb.reproduce.results import Number, summary
 from sarb.reproduce.tables import Group, Table
+from sarb.rows import ROWS
 
 METRICS = ("mAP", "OF1", "CF1")
+#: a method is idle if it completes at most this many labels per known one
+IDLE = 0.001
 Column = tuple[str, float]
 
 
@@ -50,6 +55,36 @@ def metric_tables(done: Lines, rows: Sequence[str], data: str) -> list[Table]:
         head = ("Data", "Method", *METRICS)
         tables.append(Table(name, f"The field, {title(column)}", head, (Group((data,), lines),), (note,)))
     return tables
+
+
+def idle_rows(done: Lines, rows: Sequence[str]) -> dict[Column, list[str]]:
+    """The rows whose methods completed next to nothing in the last epoch of each cell, for each setting and share."""
+    found = {}
+    for column in columns_of(done):
+        idle = []
+        for row in rows:
+            completed = values(done, row, column, "completed")
+            known = values(done, row, column, "known_labels")
+            method: type[Method] = find("method", METHODS, ROWS[row].method)
+            if method.completes and completed and max(completed) <= IDLE * min(known, default=0):
+                idle.append(row)
+        if idle:
+            found[column] = idle
+    return found
+
+
+def idle_sentence(done: Lines, rows: Sequence[str]) -> str:
+    """Say which rows do not show what their completed labels do; "" without any."""
+    where: dict[str, list[str]] = {}
+    for column, idle in idle_rows(done, rows).items():
+        where.setdefault(", ".join(map(inline, idle)), []).append(title(column))
+    if not where:
+        return ""
+    told = "; ".join(f"{names} ({', '.join(titles)})" for names, titles in where.items())
+    return (
+        f"**Completed (almost) no unknown label in the last epoch: {told}.** Such a row shows what else the "
+        "method does, not what its completed labels are worth."
+    )
 
 
 def cost_table(done: Lines, rows: Sequence[str], data: str) -> Table | None:
@@ -109,7 +144,7 @@ def _interval(found: Interval, form: str) -> str:
 
 
 def trial_table(tried: Lines, chosen: Callable[[Job], tuple[str, ...] | None], cells: Sequence[Job]) -> str:
-    """What the trials of each row and setting reached, and which options were chosen, as Markdown."""
+    """What the trials of each row and setting reached, and which options were chosen, as Markdown; "" without any."""
     lines = ["| Method | setting | validation mAP of the trials | chosen |", "|---|---|---|---|"]
     for job in dict.fromkeys(Job(cell.row, cell.setting, 0, 0) for cell in cells):
         mine = [
@@ -122,7 +157,7 @@ def trial_table(tried: Lines, chosen: Callable[[Job], tuple[str, ...] | None], c
             options = chosen(job)
             shown = "–" if options is None else f"`{' '.join(options)}`"
             lines.append(f"| {inline(job.row)} | {job.setting} | {reached} | {shown} |")
-    return "\n".join(lines)
+    return "\n".join(lines) if len(lines) > 2 else ""
 
 
 def published_table(rows: Sequence[str], done: Lines) -> str:
