@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import shutil
@@ -336,3 +337,32 @@ def test_numbers_that_cannot_be(run, squares, tmp_path):
         "threads",
         "workers",
     ]
+
+
+def test_a_full_disk_is_one_line(monkeypatch, run, squares, tmp_path):
+    from sarb.bulk.storage import Storage
+
+    def full(self, name, content):
+        raise OSError(errno.ENOSPC, "No space left on device", self.place(name))
+
+    predict(run, squares, tmp_path / "out")
+    (tmp_path / "out" / file_of(1)).unlink()
+    monkeypatch.setattr(Storage, "write", full)
+    with pytest.raises(SarbError, match=r"^/.*/part-000001\.parquet: No space left on device$"):
+        predict(run, squares, tmp_path / "out")
+
+
+def test_a_precision_does_not_depend_on_the_parts(monkeypatch, run, tmp_path):
+    """The mean probability of a part with one likely label would let less likely ones pass."""
+    import sarb.labelling.completion as completion
+
+    fitted = calibrated(run, tmp_path / "run")
+    monkeypatch.setattr(completion, "for_precision", lambda counts, target: np.zeros(counts.shape[1]))
+    tables = []
+    for size in (1, 7, 48):
+        out = tmp_path / str(size)
+        bulk.complete(fitted, None, out, workers=1, part_size=size, min_precision=0.3)
+        tables.append(pandas.read_parquet(out)[["file_name", "label", "filled", "threshold"]])
+    for table in tables[1:]:
+        pandas.testing.assert_frame_equal(table, tables[0])
+    assert (tables[0]["threshold"] == np.float32(0.3)).all()

@@ -129,7 +129,7 @@ def complete(
         data_options: options of the data source.
         split: train, valid, test or all (the default).
         min_confidence: as of :func:`sarb.complete`.
-        min_precision: the same; it needs a calibrated run.
+        min_precision: the same, with ``each``; it needs a calibrated run.
         work: as of :func:`predict`.
     """
     source = None if source is None else str(source)
@@ -144,7 +144,9 @@ def complete(
             ]
         )
     categories = tuple(model.read_config()["categories"])
-    options = {"min_confidence": min_confidence, "min_precision": min_precision}
+    options: dict[str, Any] = {"min_confidence": min_confidence, "min_precision": min_precision}
+    if min_precision is not None:
+        options["each"] = True  # the mean probability of a part is not that of another
     asked = no_images(calibration or Calibration.identity(categories), options)
     if source is not None and (is_remote(source) or source.lower().endswith(SHARD)):
         if data_options or split:

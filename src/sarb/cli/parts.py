@@ -129,7 +129,8 @@ def tell(done: Done, as_json: bool) -> None:
     if ranks.rank():
         return
     there = done.parts - done.computed
-    before = f" ({there:,} were there)" if there else ""
+    # under torchrun those of other ranks are there, too
+    before = f" ({there:,} were there)" if there and ranks.world() == 1 else ""
     if as_json:
         echo(json.dumps(done.to_dict(), indent=2, ensure_ascii=False))
     else:
