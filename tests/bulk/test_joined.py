@@ -65,7 +65,7 @@ def test_the_command_line_takes_a_file(monkeypatch, capsys, run, squares, tmp_pa
     assert len(pandas.read_csv(out)) == len(pandas.read_csv(f"{out}.errors.csv")) == 1
     (tmp_path / "notes").write_text("mine")
     assert command([*words, str(tmp_path / "notes")], monkeypatch) == 2
-    assert "a folder or an address for Parquet parts, or a file .csv or .parquet" in capsys.readouterr().err
+    assert "a folder or an address, or a file .csv or .parquet" in capsys.readouterr().err
 
 
 def test_a_file_alone_refuses_names_that_no_table_can_hold(monkeypatch, capsys, run, squares, tmp_path):

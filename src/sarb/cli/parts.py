@@ -72,7 +72,7 @@ def wants_parts(out: str | None, engine: str | None) -> bool:
         if out is None or out == "-" or (Path(out).exists() and one_file(out) is None):
             raise ConfigError(
                 [
-                    f"--engine {engine}: expected --out with a folder or an address for Parquet parts, "
+                    f"--engine {engine} writes parts; expected --out DIR, a folder or an address, "
                     "or a file .csv or .parquet"
                 ]
             )
