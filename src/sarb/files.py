@@ -306,6 +306,18 @@ def unguarded(text: str) -> str:
     return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
+def check_names(names: Iterable[str]) -> None:
+    """Raise for a file name that is not UTF-8: no table can hold it."""
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            shown = printable(name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
+            raise SarbError(
+                f"{shown}: this name is not UTF-8, so no table can hold it; rename the file"
+            ) from None
+
+
 def near_path(path: Path) -> Path | None:
     """Return the existing path most similar to ``path``, part by part; None if a part has no similar name."""
     nearest = Path(path.anchor)

@@ -1,12 +1,13 @@
 import importlib.util
 import json
+import socket
 
 import pytest
 
 from sarb import bulk
 from sarb.bulk import ray_engine
 from sarb.bulk.job import Job
-from sarb.bulk.ray_engine import need_ray, on_ray
+from sarb.bulk.ray_engine import connect, need_ray, on_ray
 from sarb.errors import ConfigError, SarbError
 from tests.bulk.killing import kill_a_worker
 from tests.bulk.same import assert_same
@@ -16,6 +17,19 @@ def test_without_ray_one_line_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(SarbError, match=r"^engine ray needs Ray: pip install 'sarb\[ray\]'$"):
         need_ray()
+
+
+class NoCluster:
+    def is_initialized(self):
+        return False
+
+
+def test_an_address_where_nothing_listens_is_said_at_once():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = server.getsockname()[1]
+    for place in (f"127.0.0.1:{free}", f"ray://127.0.0.1:{free}"):
+        with pytest.raises(SarbError, match=f"^{place}: no Ray cluster can be joined there .*refused"):
+            connect(NoCluster(), place)
 
 
 def test_ray_is_tested_here():
@@ -67,3 +81,17 @@ def test_an_error_of_a_worker_is_ours(cluster, run, squares, tmp_path):
     job = Job("predict", str(run), str(tmp_path / "out"), "other", "not the model", {}, 32, 1)
     parts = list(on_ray(job, [0], 1, None))
     assert [part.number for part in parts] == [0] and "is not the model that" in parts[0].error
+
+
+@pytest.mark.slow
+def test_a_command_outside_the_cluster_gets_the_same(cluster, monkeypatch, run, squares, tmp_path):
+    """As with ray://, where Ray Data runs inside the cluster; relative names are those of the command."""
+    monkeypatch.chdir(squares)
+    monkeypatch.setattr(cluster.util.client.ray, "is_connected", lambda: True)
+    monkeypatch.setattr(ray_engine, "ROUND", 2)
+    done = bulk.predict(
+        run, ["00.jpg", "01.jpg", "02.jpg"], tmp_path / "a", engine="ray", workers=1, part_size=1
+    )
+    assert (done.images, done.rows, done.computed) == (3, 3, 3)
+    bulk.predict(run, ["00.jpg", "01.jpg", "02.jpg"], tmp_path / "b", workers=1, part_size=1)
+    assert_same(tmp_path / "a", tmp_path / "b")

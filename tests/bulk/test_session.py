@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import shutil
@@ -271,3 +272,97 @@ def test_torchrun_gives_the_same_files(run, squares, parts, tmp_path):
 def test_the_command_line_needs_no_torch_to_describe_itself():
     code = "import sys, sarb.bulk, sarb.cli.parts; assert not {'torch', 'ray', 'pyarrow'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_memory_is_of_this_process(run, squares):
+    """However many workers were asked for."""
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    store.put(str(squares), "/bucket/in", recursive=True)
+    try:
+        done = predict(run, "memory://bucket/in", "memory://bucket/out", workers=2)
+        assert (done.rows, done.unreadable) == (48, 0)
+        with pytest.raises(ConfigError, match="memory:// is known to this process only"):
+            predict(run, "memory://bucket/in", "memory://bucket/out", engine="ray")
+    finally:
+        store.rm("/bucket", recursive=True)
+
+
+def test_a_file_address_is_a_folder(run, squares, parts, tmp_path):
+    predict(run, squares, f"file://{tmp_path}/new/out")
+    assert content(tmp_path / "new" / "out") == content(parts)
+
+
+@pytest.mark.parametrize("damage", [lambda file: file.unlink(), lambda file: file.write_bytes(b"")])
+def test_a_lost_listing_is_written_again(run, squares, parts, tmp_path, damage):
+    out = tmp_path / "parts"
+    shutil.copytree(parts, out)
+    (out / file_of(1)).unlink()
+    damage(out / "_listing.parquet")
+    assert predict(run, squares, out).computed == 1
+    assert_same(out, parts)
+
+
+def test_a_damaged_listing_is_named(run, squares, parts, tmp_path):
+    out = tmp_path / "parts"
+    shutil.copytree(parts, out)
+    (out / file_of(0)).unlink()
+    listing = bytearray((out / "_listing.parquet").read_bytes())
+    listing[4:200] = bytes(196)
+    (out / "_listing.parquet").write_bytes(listing)
+    with pytest.raises(SarbError, match=r"_listing\.parquet: damaged .* remove this file and give the same"):
+        predict(run, squares, out)
+    (out / "_listing.parquet").unlink()
+    predict(run, squares, out)
+    assert_same(out, parts)
+
+
+def test_no_image_and_names_that_no_table_can_hold(run, squares, tmp_path):
+    (tmp_path / "list.csv").write_text("file_name\n")
+    for sources in ([], [tmp_path / "list.csv"]):
+        with pytest.raises(SarbError, match="no images: the sources are empty"):
+            predict(run, sources, tmp_path / "out")
+    assert not any((tmp_path / "out").iterdir())
+    shutil.copy(os.fsencode(squares / "00.jpg"), os.fsencode(tmp_path) + b"/\xff.jpg")
+    with pytest.raises(SarbError, match=r"\\xff\.jpg: this name is not UTF-8"):
+        predict(run, tmp_path, tmp_path / "out")
+
+
+def test_numbers_that_cannot_be(run, squares, tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        predict(run, squares, tmp_path / "out", batch_size=0, threads=0, workers=-1)
+    assert [problem.partition("=")[0] for problem in caught.value.problems] == [
+        "batch_size",
+        "threads",
+        "workers",
+    ]
+
+
+def test_a_full_disk_is_one_line(monkeypatch, run, squares, tmp_path):
+    from sarb.bulk.storage import Storage
+
+    def full(self, name, content):
+        raise OSError(errno.ENOSPC, "No space left on device", self.place(name))
+
+    predict(run, squares, tmp_path / "out")
+    (tmp_path / "out" / file_of(1)).unlink()
+    monkeypatch.setattr(Storage, "write", full)
+    with pytest.raises(SarbError, match=r"^/.*/part-000001\.parquet: No space left on device$"):
+        predict(run, squares, tmp_path / "out")
+
+
+def test_a_precision_does_not_depend_on_the_parts(monkeypatch, run, tmp_path):
+    """The mean probability of a part with one likely label would let less likely ones pass."""
+    import sarb.labelling.completion as completion
+
+    fitted = calibrated(run, tmp_path / "run")
+    monkeypatch.setattr(completion, "for_precision", lambda counts, target: np.zeros(counts.shape[1]))
+    tables = []
+    for size in (1, 7, 48):
+        out = tmp_path / str(size)
+        bulk.complete(fitted, None, out, workers=1, part_size=size, min_precision=0.3)
+        tables.append(pandas.read_parquet(out)[["file_name", "label", "filled", "threshold"]])
+    for table in tables[1:]:
+        pandas.testing.assert_frame_equal(table, tables[0])
+    assert (tables[0]["threshold"] == np.float32(0.3)).all()

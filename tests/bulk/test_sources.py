@@ -1,5 +1,6 @@
 import io
 import tarfile
+from pathlib import Path
 
 import pyarrow
 import pytest
@@ -121,3 +122,83 @@ def test_a_store_that_cannot_be_reached_says_nothing_about_the_image(monkeypatch
     with pytest.raises(ConnectionResetError):
         picture.read()
     assert len(asked) == 3 and isinstance(picture.outage, ConnectionResetError)
+
+
+def test_an_empty_object_and_a_refused_address_are_the_image_s_own_fault(monkeypatch):
+    """S3 answers a range of an empty object with an error, and a web server may say 410."""
+    import fsspec
+
+    from sarb.bulk import items
+
+    class GoneError(Exception):
+        status = 410
+
+    monkeypatch.setattr(items, "PAUSES", (0, 0))
+    store = fsspec.filesystem("memory")
+    kind = type(store)
+    store.pipe("/bucket/zero.jpg", b"")
+    try:
+
+        def no_range(self, path, **options):
+            raise OSError(22, "The requested range is not satisfiable")
+
+        def gone(self, path, **options):
+            raise GoneError("410, message='Gone'")
+
+        monkeypatch.setattr(kind, "cat_file", no_range)
+        picture = Picture(Item("a", "memory://bucket/zero.jpg"))
+        assert picture.read() == b"" and picture.outage is None
+        monkeypatch.setattr(kind, "cat_file", gone)
+        picture = Picture(Item("a", "memory://bucket/a.jpg"))
+        with pytest.raises(ImageError, match=r"^a: 410"):
+            decode(picture)
+        assert picture.outage is None
+    finally:
+        store.rm("/bucket", recursive=True)
+
+
+def test_links_in_a_shard_are_not_forgotten(tmp_path, squares):
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        for name, kind, target in [
+            ("hard.jpg", tarfile.LNKTYPE, "a.jpg"),
+            ("soft.jpg", tarfile.SYMTYPE, "a.jpg"),
+            ("lost.jpg", tarfile.LNKTYPE, "none.jpg"),
+        ]:
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = kind, target
+            tar.addfile(link)
+        tar.add(squares / "01.jpg", "a.jpg")
+        tar.add(squares / "02.jpg", "a.jpg")
+    found = {item.name.removeprefix(f"{tmp_path}/x.tar/"): item for item in find_items([tmp_path / "x.tar"])}
+    assert list(found) == ["soft.jpg", "a.jpg", "hard.jpg", "lost.jpg"]
+    assert len(list(find_items([tmp_path / "x.tar"]))) == 5  # a name that is there twice has two rows
+    assert decode(Picture(found["hard.jpg"])).tobytes() == decode(squares / "01.jpg").tobytes()
+    for name in ("soft.jpg", "lost.jpg"):
+        with pytest.raises(ImageError):
+            decode(Picture(found[name]))
+
+
+def test_places_do_not_depend_on_the_working_folder(folder, monkeypatch):
+    """A worker of a cluster that runs already has a working folder of its own."""
+    monkeypatch.chdir(folder.parent)
+    Path("list.csv").write_text("file_name\nphotos/a.jpg\n")
+    items = list(find_items(["photos", "list.csv", "photos/b.jpg"]))
+    assert [item.name for item in items] == [
+        "photos/a/c.jpg",
+        "photos/a.jpg",
+        "photos/b.jpg",
+        "photos/a.jpg",
+        "photos/b.jpg",
+    ]
+    assert [item.place for item in items] == [str(folder.parent / item.name) for item in items]
+
+
+def test_patterns_match_local_names(folder):
+    assert [item.place for item in find_items([folder / "?.jpg"])] == [
+        str(folder / "a.jpg"),
+        str(folder / "b.jpg"),
+    ]
+    (folder / "[x].jpg").write_bytes(b"")
+    assert [item.place for item in find_items([folder / "[x].jpg"])] == [str(folder / "[x].jpg")]
+    with pytest.raises(DataError, match="nothing matches"):
+        list(find_items([folder / "*.tar"]))

@@ -28,9 +28,11 @@ def test_when_the_result_is_a_folder_of_parts(tmp_path, monkeypatch, out, engine
 def test_engine_needs_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.csv").touch()
-    for out in (None, "-", "x.csv"):
+    (tmp_path / "notes").touch()
+    for out in (None, "-", "notes"):
         with pytest.raises(ConfigError, match="--engine local writes parts; expected --out DIR"):
             wants_parts(out, "local")
+    assert wants_parts("x.csv", "local")  # whether it may be replaced is asked before the work
     with pytest.raises(SarbError, match="is not a folder"):
         file_or_parts("x.csv/")
 

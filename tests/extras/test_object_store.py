@@ -73,9 +73,10 @@ def test_images_and_parts_of_a_bucket(store, run, squares, tmp_path):
 def test_a_list_and_a_shard_of_a_bucket(store, run, squares, tmp_path):
     shutil.make_archive(str(tmp_path / "shard"), "tar", squares)
     store.put(str(tmp_path / "shard.tar"), f"{BUCKET}/shards/shard.tar")
-    store.pipe(f"{BUCKET}/list.csv", b"file_name\nin/00.jpg\nin/none.jpg\n")
+    store.pipe(f"{BUCKET}/list.csv", b"file_name\nin/00.jpg\nin/none.jpg\nin2/empty.jpg\n")
+    store.pipe(f"{BUCKET}/in2/empty.jpg", b"")  # S3 refuses any range of it
     done = bulk.predict(
         run, [f"s3://{BUCKET}/list.csv", f"s3://{BUCKET}/shards/*.tar"], tmp_path / "out", workers=1
     )
-    assert (done.images, done.unreadable) == (50, 1)
-    assert done.reasons == ("in/none.jpg: no such file",)
+    assert (done.images, done.unreadable) == (51, 2)
+    assert done.reasons == ("in/none.jpg: no such file", "in2/empty.jpg: the file is empty")

@@ -168,3 +168,22 @@ def test_the_expected_precision_reaches_the_minimum_in_every_category():
     rest = np.where(labels.known, np.nan, found(scores))
     alone = [np.nanmean(np.where(rest[:, n] >= lower[n], rest[:, n], np.nan)) for n in range(3)]
     assert min(alone) < 0.9  # what the held-out labels alone would have filled
+
+
+def test_each_label_alone_reaches_the_precision():
+    """Then images may be filled in parts, with the result of all together."""
+    scores, labels, _, _ = make(200, [1.0, 1.0, 1.0], [0.5, -1.0, 0.0], known=0.5)
+    calibration = calibrate(scores, labels)
+    whole = complete(scores, labels, calibration, min_precision=0.8, each=True)
+    assert (whole.thresholds >= 0.8).all() and whole.present.any()
+    assert (whole.calibrated[whole.present] >= 0.8).all()
+    for rows in (slice(0, 50), slice(50, 200)):
+        part = complete(
+            Scores(scores.logits[rows], scores.categories, scores.paths[rows]),
+            LabelMatrix(labels.values[rows], labels.categories, labels.paths[rows]),
+            calibration,
+            min_precision=0.8,
+            each=True,
+        )
+        assert (part.labels.values == whole.labels.values[rows]).all()
+        assert (part.thresholds == whole.thresholds).all()

@@ -16,6 +16,7 @@ processes   local worker processes, which may be killed
 worker      the program of such a process
 ray_engine  the same on a Ray cluster
 ranks       the same under torchrun
+joined      one file made from the parts
 engines     which of them does the work
 session     predict and complete
 

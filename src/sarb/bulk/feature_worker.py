@@ -17,7 +17,7 @@ from sarb.batches.prefetch import Ahead
 from sarb.bulk.items import Item
 from sarb.bulk.job import Job
 from sarb.bulk.listing import Listing
-from sarb.bulk.parts import Part
+from sarb.bulk.parts import Part, failed
 from sarb.bulk.records import ARRAY, PLAN, TRUNK, place_of, read_record, record_of, right, rows_of
 from sarb.bulk.storage import Storage
 from sarb.errors import SarbError
@@ -46,7 +46,7 @@ class FeatureWorker:
                 return self._part(number, record, fresh=False)
             return self._made(number)
         except (SarbError, OSError) as error:
-            return Part(number, error=str(error) or type(error).__name__)
+            return failed(number, error)
 
     @cached_property
     def plan(self) -> dict[str, Any]:

@@ -36,6 +36,24 @@ def is_remote(place: str) -> bool:
     return "://" in place
 
 
+def is_memory(place: str) -> bool:
+    """Whether a place is in the memory of this process, which no worker process shares."""
+    return place.startswith("memory:")
+
+
+def own_fault(error: Exception) -> bool:
+    """Whether an error of a store is about one file; an HTTP server says 4xx for that, but 408 and 429 for "later"."""
+    status = getattr(error, "status", None)
+    return isinstance(error, ITS_OWN) or (
+        isinstance(status, int) and 400 <= status < 500 and status not in (408, 429)
+    )
+
+
+def why(error: Exception) -> str:
+    """The error of a store in one line."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
 def open_store(address: str) -> tuple[Any, str]:
     """Return the fsspec file system of an address, and the path inside it; SarbError if its package is missing."""
     from fsspec.core import url_to_fs
@@ -68,6 +86,8 @@ class Picture:
         item = self.item
         if max(item.size, 0) > MOST_BYTES:
             raise ImageError(f"too large, {item.size:,} bytes (at most {MOST_BYTES:,} are read)")
+        if item.size == 0:
+            return b""
         return self._remote() if is_remote(item.place) else self._local()
 
     def _local(self) -> bytes:
@@ -87,11 +107,21 @@ class Picture:
         for pause in (*PAUSES, None):
             try:
                 return bytes(store.cat_file(path, start=first, end=last))
-            except ITS_OWN:
-                raise
             except Exception as error:  # each store has errors of its own
+                if own_fault(error):
+                    raise (error if isinstance(error, OSError) else ImageError(why(error))) from None
+                if _is_empty(store, path):
+                    return b""  # S3 has no range of an empty object
                 if pause is None:
                     self.outage = error
                     raise
                 time.sleep(pause)
         raise AssertionError("the last pause is None")
+
+
+def _is_empty(store: Any, path: str) -> bool:
+    """Whether a file has no byte; False if the store does not answer."""
+    try:
+        return bool(store.size(path) == 0)
+    except Exception:  # each store has errors of its own
+        return False

@@ -8,11 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from sarb.bulk.items import Item
+from sarb.bulk.items import Item, why
 from sarb.bulk.storage import Storage
+from sarb.errors import SarbError
+from sarb.files import check_names
 
 FILE = "_listing.parquet"
 
@@ -63,6 +66,7 @@ def write_listing(storage: Storage, items: Iterable[Item], size: int) -> None:
         parquet.ParquetWriter(file, schema, write_page_checksum=True) as writer,
     ):
         for chunk in chunks(items, size):
+            check_names(item.name for item in chunk)
             columns = [
                 pyarrow.array(column, field.type)
                 for column, field in zip(zip(*chunk, strict=True), schema, strict=True)
@@ -76,9 +80,28 @@ class Listing:
     def __init__(self, storage: Storage) -> None:
         from pyarrow import parquet
 
-        self._file = parquet.ParquetFile(storage.opened(FILE), page_checksum_verification=True)
+        self._place = storage.place(FILE)
+        with self._whole():
+            self._file = parquet.ParquetFile(storage.opened(FILE), page_checksum_verification=True)
+
+    @property
+    def chunks(self) -> int:
+        """How many parts are listed."""
+        return int(self._file.num_row_groups)
 
     def chunk(self, number: int) -> list[Item]:
         """Return the images of a part."""
-        columns = self._file.read_row_group(number).to_pydict()
+        with self._whole():
+            columns = self._file.read_row_group(number).to_pydict()
         return [Item(*row) for row in zip(*columns.values(), strict=True)]
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        import pyarrow
+
+        try:
+            yield
+        except (pyarrow.ArrowException, OSError, IndexError, UnicodeDecodeError) as error:
+            raise SarbError(
+                f"{self._place}: damaged ({why(error)}); remove this file and give the same command again"
+            ) from error

@@ -66,6 +66,13 @@ class Part:
         return cls(**{**found, "reasons": tuple(found["reasons"])})
 
 
+def failed(number: int, error: Exception) -> Part:
+    """No part, and why in one line; of an error of the system the file and what it says."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return Part(number, error=f"{error.filename}: {error.strerror}")
+    return Part(number, error=str(error) or type(error).__name__)
+
+
 def file_of(number: int) -> str:
     """Name of a part."""
     return f"part-{number:06d}.parquet"

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sarb.bulk.items import Item
-from sarb.bulk.listing import Fingerprint, write_listing
+from sarb.bulk.listing import FILE as LISTING
+from sarb.bulk.listing import Fingerprint, Listing, write_listing
 from sarb.bulk.storage import Storage
 from sarb.errors import SarbError
 from sarb.files import json_text
@@ -67,6 +68,9 @@ def settle(
         if storage.exists("part-000000.parquet"):
             raise SarbError(f"{storage.folder}: holds parts, but no {FILE}; choose another folder")
         write_listing(storage, seen.watch(items()), size)
+        if not seen.images:
+            storage.remove(LISTING)
+            raise SarbError("no images: the sources are empty")
         plan = made(seen.text(), seen.images)
         storage.write(FILE, json_text({"format": FORMAT, "identity": plan.identity, **asdict(plan)}).encode())
         return plan
@@ -77,7 +81,17 @@ def settle(
         raise SarbError(
             f"{storage.folder}: was begun with {_difference(before, plan)}; choose another folder"
         )
+    if not _listed(storage, plan):
+        write_listing(storage, items(), size)
     return plan
+
+
+def _listed(storage: Storage, plan: Plan) -> bool:
+    """Whether the listing is there; whether all of it is whole shows when a part is made."""
+    try:
+        return Listing(storage).chunks == plan.parts
+    except SarbError:
+        return False
 
 
 def read_plan(storage: Storage) -> Plan | None:

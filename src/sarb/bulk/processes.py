@@ -17,7 +17,7 @@ from contextlib import suppress
 from sarb.bulk.job import Job
 from sarb.bulk.kinds import worker_of
 from sarb.bulk.parts import Part
-from sarb.errors import SarbError
+from sarb.errors import SarbError, named
 
 #: processes that may be lost with the same chunk, one after the other, before the work stops
 TRIES = 3
@@ -41,13 +41,13 @@ def in_processes(job: Job, numbers: Iterable[int], workers: int) -> Iterator[Par
     lock = threading.Lock()
     answers: queue.Queue[Part | BaseException | None] = queue.Queue(maxsize=2 * workers)
     stop = threading.Event()
+    processes = [Process(job) for _ in range(workers)]
 
     def next_number() -> int | None:
         with lock:
             return None if stop.is_set() else next(waiting, None)
 
-    def serve() -> None:
-        process = Process(job)
+    def serve(process: Process) -> None:
         try:
             while (number := next_number()) is not None:
                 answers.put(process.do(number))
@@ -57,9 +57,8 @@ def in_processes(job: Job, numbers: Iterable[int], workers: int) -> Iterator[Par
             process.close()
             answers.put(None)
 
-    threads = [threading.Thread(target=serve, daemon=True) for _ in range(workers)]
-    for thread in threads:
-        thread.start()
+    for process in processes:
+        threading.Thread(target=serve, args=(process,), daemon=True).start()
     running = workers
     try:
         while running:
@@ -71,6 +70,11 @@ def in_processes(job: Job, numbers: Iterable[int], workers: int) -> Iterator[Par
                 yield answer
     finally:
         stop.set()
+        if running:
+            for process in processes:
+                process.stop()
+        while running:  # a thread that waits for room among the answers would never end its process
+            running -= answers.get() is None
 
 
 class Process:
@@ -79,24 +83,35 @@ class Process:
     def __init__(self, job: Job) -> None:
         self.job = job
         self._process: subprocess.Popen[str] | None = None
+        self._stopped = False
 
     def do(self, number: int) -> Part:
         """Return the part of a chunk."""
         code = None
         for _ in range(TRIES):
-            process = self._running()
+            if self._stopped:
+                raise SarbError("stopped")
             line = ""
             with suppress(BrokenPipeError):
+                process = self._running()
                 _say(process, str(number))
                 line = process.stdout.readline() if process.stdout else ""
             if line.endswith("\n"):
                 return Part.from_json(line)
-            code = process.wait()
+            if self._process is not None:
+                code = self._process.wait()
             self._process = None
+        memory = f"too little memory? A smaller {named('part_size')} or fewer {named('workers')} need less"
         raise SarbError(
             f"{TRIES} worker processes were lost with part {number}, the last one with exit code {code}: "
-            "too little memory? A smaller --part-size or fewer --workers need less"
+            + ("its error is above" if code == 1 else memory)
         )
+
+    def stop(self) -> None:
+        """Kill the process in the middle of a chunk."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.kill()
 
     def close(self) -> None:
         """End the process."""
@@ -107,10 +122,13 @@ class Process:
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
-            words = [sys.executable, "-m", "sarb.bulk.worker"]
-            environment = {**os.environ, "OMP_NUM_THREADS": str(self.job.threads)}
             self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", env=environment
+                [sys.executable, "-m", "sarb.bulk.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+                env={**os.environ, "OMP_NUM_THREADS": str(self.job.threads)},
+                process_group=0,  # Ctrl-C is for us; a worker ends when its input does
             )
             _say(self._process, json.dumps(self.job.to_dict()))
         return self._process

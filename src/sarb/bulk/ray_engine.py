@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -21,6 +22,8 @@ from sarb.errors import SarbError
 RETRIES = 5
 #: chunks at once in Ray's plan; a plan for millions of them would take memory
 ROUND = 2000
+#: seconds in which a cluster must answer
+PATIENCE = 10
 
 
 class Actor:
@@ -40,8 +43,14 @@ def on_ray(job: Job, numbers: Iterable[int], workers: int, address: str | None) 
     connect(ray, address)
     everything = list(numbers)
     workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)) // job.threads)
+    there = ray.util.client.ray.is_connected()  # ray://
     for start in range(0, len(everything), ROUND):
-        yield from _round(ray, job, everything[start : start + ROUND], workers)
+        numbers_now = everything[start : start + ROUND]
+        try:
+            yield from (_round_there if there else _round)(ray, job, numbers_now, workers)
+        except ray.exceptions.RayError as error:
+            reason = " ".join(str(error).split())[:500]
+            raise SarbError(f"Ray gave up: {reason}. The same command goes on where it stopped") from error
 
 
 def need_ray() -> Any:
@@ -64,10 +73,18 @@ def connect(ray: Any, address: str | None) -> None:
     place = address or os.environ.get("RAY_ADDRESS") or "local"
     options = {"include_dashboard": False} if place == "local" else {}
     try:
+        _knock(place)
         ray.init(address=place, log_to_driver=False, configure_logging=False, **options)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, ImportError) as error:
         reason = " ".join(str(error).split())[:300]
         raise SarbError(f"{place}: no Ray cluster can be joined there ({reason})") from None
+
+
+def _knock(place: str) -> None:
+    """Raise an OSError at once if nothing listens at HOST:PORT; Ray itself would try for minutes."""
+    host, _, port = place.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal() and "://" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
 
 
 def _round(ray: Any, job: Job, numbers: list[int], workers: int) -> Iterator[Part]:
@@ -87,12 +104,26 @@ def _round(ray: Any, job: Job, numbers: list[int], workers: int) -> Iterator[Par
             num_cpus=job.threads,
             ray_remote_args_fn=lambda: {"max_task_retries": RETRIES},
         )
-    try:
-        for row in work.iter_rows():
-            yield Part.from_json(row["part"])
-    except ray.exceptions.RayError as error:
-        reason = " ".join(str(error).split())[:500]
-        raise SarbError(f"Ray gave up: {reason}. The same command goes on where it stopped") from error
+    for row in work.iter_rows():
+        yield Part.from_json(row["part"])
+
+
+class Driver:
+    """A round inside the cluster, asked for one part after the other: Ray Data cannot be driven through ray://."""
+
+    def __init__(self, job: dict[str, Any], numbers: list[int], workers: int) -> None:
+        self._parts = _round(need_ray(), Job(**job), numbers, workers)
+
+    def next(self) -> str:
+        """The next part as a line, "" after the last one."""
+        part = next(self._parts, None)
+        return "" if part is None else part.to_json()
+
+
+def _round_there(ray: Any, job: Job, numbers: list[int], workers: int) -> Iterator[Part]:
+    driver = ray.remote(num_cpus=0)(Driver).remote(job.to_dict(), numbers, workers)
+    while line := ray.get(driver.next.remote()):
+        yield Part.from_json(line)
 
 
 def quiet(ray: Any) -> None:

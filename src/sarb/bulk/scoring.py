@@ -17,7 +17,7 @@ from sarb.batches.prefetch import Ahead
 from sarb.bulk.items import Item, Picture, is_remote
 from sarb.bulk.job import COMPLETE, Job
 from sarb.bulk.listing import Listing
-from sarb.bulk.parts import Part, find_part, write_part
+from sarb.bulk.parts import Part, failed, find_part, write_part
 from sarb.bulk.plan import model_checksum
 from sarb.bulk.storage import Storage
 from sarb.bulk.tables import completed, predicted
@@ -49,7 +49,7 @@ class Worker:
         try:
             return find_part(self.storage, self.job, number) or self._made(number)
         except (SarbError, OSError) as error:
-            return Part(number, error=str(error) or type(error).__name__)
+            return failed(number, error)
 
     def _made(self, number: int) -> Part:
         model = self.model

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sarb.bulk import ranks
 from sarb.bulk.engines import again, check_engine, do
-from sarb.bulk.items import Item, is_remote
+from sarb.bulk.items import Item, is_memory, is_remote
 from sarb.bulk.job import COMPLETE, PREDICT, Job
+from sarb.bulk.joined import check_new, join, one_file, parts_for
 from sarb.bulk.parts import Part
 from sarb.bulk.plan import Plan, model_checksum, read_plan, settle
 from sarb.bulk.shards import SHARD
 from sarb.bulk.sources import find_items
 from sarb.bulk.storage import Storage
+from sarb.bulk.tables import check_wide
 from sarb.bulk.totals import FILE, Done, Totals, manifest, no_images
 from sarb.data import Dataset
 from sarb.data.readers.parquet import need_pyarrow
@@ -34,7 +36,7 @@ class Work:
     """How the chunks are done.
 
     Attributes:
-        out: folder or address of the parts.
+        out: folder or address of the parts; or a file, ``.csv`` or ``.parquet``, which is made from them.
         engine: ``local`` or ``ray``.
         address: of a Ray cluster; None starts one on this computer.
         workers: processes or actors; 0 is one per processor.
@@ -43,6 +45,7 @@ class Work:
         threads: of torch in each worker.
         progress: show progress on stderr.
         watch: called with each part.
+        overwrite: replace a file that is there.
     """
 
     out: str | Path
@@ -54,6 +57,26 @@ class Work:
     threads: int = 1
     progress: bool | Progress = False
     watch: Callable[[Part], None] | None = None
+    overwrite: bool = False
+
+    def check(self, sources: Iterable[str]) -> Work:
+        """Raise for what cannot be; return how it is done, which for ``memory://`` is in this process."""
+        least = {"part_size": "image per part", "batch_size": "image per step", "threads": "thread"}
+        problems = [
+            f"{setting(name, getattr(self, name))}: expected at least one {what}"
+            for name, what in least.items()
+            if getattr(self, name) < 1
+        ]
+        if self.workers < 0:
+            problems.append(f"{setting('workers', self.workers)}: expected 0 (one per core) or more")
+        if problems:
+            raise ConfigError(problems)
+        check_engine(self.engine, self.address, self.workers)
+        if not any(map(is_memory, (str(self.out), *sources))):
+            return self
+        if self.engine != "local" or ranks.world() > 1:
+            raise ConfigError(["memory:// is known to this process only; expected the engine local"])
+        return replace(self, workers=1)
 
 
 def predict(
@@ -71,21 +94,24 @@ def predict(
         run: run or model folder, or hub id.
         images: folders, files, lists (CSV, TSV, Parquet), WebDataset shards (``.tar``), or addresses of them
             (``s3://bucket/photos``).
-        out: folder or address; every worker must be able to write there.
+        out: folder or address, where every worker must be able to write; or a file, ``.csv`` or ``.parquet``.
         top_k: only so many labels per image, in a long table.
         threshold: only labels at least this probable, in a long table.
         work: the other fields of :class:`Work`: engine, address, workers, part_size, batch_size, threads, progress.
     """
     if threshold is not None:
         check_share(named("threshold"), threshold)
-    sources = [images] if isinstance(images, str | Path) else list(images)
+    sources = [str(source) for source in ([images] if isinstance(images, str | Path) else images)]
+    how = Work(out, **work).check(sources)
     options = {"top_k": top_k, "threshold": threshold}
-    return _session(PREDICT, run, options, lambda: find_items(sources), Work(out, **work))
+    if top_k is None and threshold is None:
+        check_wide(find_model(run).model.read_config()["categories"])
+    return _session(PREDICT, run, options, lambda: find_items(sources), how)
 
 
 def complete(
     run: str | Path,
-    source: str | None,
+    source: str | Path | None,
     out: str | Path,
     *,
     data_options: Mapping[str, str] | None = None,
@@ -99,13 +125,15 @@ def complete(
     Args:
         run: run folder.
         source: data source with labels; None is the run's own. An address or a shard has images without labels.
-        out: folder or address.
+        out: as of :func:`predict`.
         data_options: options of the data source.
         split: train, valid, test or all (the default).
         min_confidence: as of :func:`sarb.complete`.
-        min_precision: the same; it needs a calibrated run.
+        min_precision: the same, with ``each``; it needs a calibrated run.
         work: as of :func:`predict`.
     """
+    source = None if source is None else str(source)
+    how = Work(out, **work).check([source or ""])
     model = find_model(run).model
     calibration = model.calibration()
     if min_precision is not None and (calibration is None or not calibration.counts.sum()):
@@ -116,12 +144,14 @@ def complete(
             ]
         )
     categories = tuple(model.read_config()["categories"])
-    options = {"min_confidence": min_confidence, "min_precision": min_precision}
+    options: dict[str, Any] = {"min_confidence": min_confidence, "min_precision": min_precision}
+    if min_precision is not None:
+        options["each"] = True  # the mean probability of a part is not that of another
     asked = no_images(calibration or Calibration.identity(categories), options)
     if source is not None and (is_remote(source) or source.lower().endswith(SHARD)):
         if data_options or split:
             raise ConfigError([f"{source}: images without labels have no split and no options"])
-        return _session(COMPLETE, run, options, lambda: find_items([source]), Work(out, **work), asked)
+        return _session(COMPLETE, run, options, lambda: find_items([source]), how, asked)
     data = run_data(Path(run), source, data_options)
     if split not in (None, "all", *data.splits):
         raise ConfigError([f"unknown split '{split}'. Available: all, {', '.join(data.splits)}"])
@@ -131,7 +161,7 @@ def complete(
         for name in chosen:
             yield from _labelled(data.splits[name], categories)
 
-    return _session(COMPLETE, run, options, labelled, Work(out, **work), asked)
+    return _session(COMPLETE, run, options, labelled, how, asked)
 
 
 def _labelled(dataset: Dataset, categories: Sequence[str]) -> Iterator[Item]:
@@ -142,8 +172,9 @@ def _labelled(dataset: Dataset, categories: Sequence[str]) -> Iterator[Item]:
             f"the data and the model have different categories: {len(odd):,} are in one of them only ('{odd[0]}' …)"
         )
     order = [dataset.categories.index(name) for name in categories]
+    root = dataset.root.absolute()
     for row, name in enumerate(dataset.labels.paths):
-        yield Item(name, str(dataset.root / name), given=dataset.labels.values[row, order].tobytes())
+        yield Item(name, str(root / name), given=dataset.labels.values[row, order].tobytes())
 
 
 def _session(
@@ -155,10 +186,26 @@ def _session(
     asked: Filled | None = None,
 ) -> Done:
     need_pyarrow(Path(str(work.out)))
-    check_engine(work.engine, work.address, work.workers)
+    file = one_file(work.out)
+    if file is None:
+        return _folder(kind, run, options, items, work, asked)
+    check_new(file, kind, work.overwrite)
+    done = _folder(kind, run, options, items, replace(work, out=parts_for(file)), asked)
+    if ranks.rank() == 0:
+        join(file, done.parts)
+    return replace(done, out=str(file))
+
+
+def _folder(
+    kind: str,
+    run: str | Path,
+    options: dict[str, Any],
+    items: Callable[[], Iterable[Item]],
+    work: Work,
+    asked: Filled | None,
+) -> Done:
+    """Make the parts and the manifest."""
     storage = Storage(str(work.out) if is_remote(str(work.out)) else str(Path(work.out).absolute()))
-    if work.part_size < 1:
-        raise ConfigError([f"{setting('part_size', work.part_size)}: expected at least one image per part"])
     model = model_checksum(find_model(run).model)
     settings = {**options, "batch_size": work.batch_size, "threads": work.threads}
 

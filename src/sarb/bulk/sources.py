@@ -6,13 +6,14 @@ A folder gives its images and shards, by name, deeper ones included; so the orde
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
 from sarb.bulk import lists, shards
-from sarb.bulk.items import Item, is_remote, open_store
+from sarb.bulk.items import Item, is_remote, open_store, why
 from sarb.data.images import SUFFIXES
 from sarb.errors import DataError, ImageError
 from sarb.files import near_path, open_regular
@@ -48,6 +49,10 @@ class Local:
     def open(self, place: str) -> IO[bytes]:
         """See :class:`Store`."""
         return open_regular(place)
+
+    def matching(self, pattern: str) -> list[str]:
+        """Places that match a pattern with ``*``, ``?`` or ``[…]``, by name; ``**`` is any folder."""
+        return sorted(glob.iglob(pattern, recursive=True))  # noqa: PTH207  (an absolute pattern, too)
 
 
 class Remote:
@@ -95,22 +100,23 @@ def find_items(sources: Sequence[str | Path]) -> Iterator[Item]:
         ImageError: a folder has no images.
     """
     for source in map(str, sources):
-        if is_remote(source):
-            yield from _remote(source)
-        else:
-            yield from _items(Local(), str(Path(source)), source)
+        for item in _found(source):
+            # workers may have another working folder
+            here = is_remote(item.place) or Path(item.place).is_absolute()
+            yield item if here else item._replace(place=str(Path(item.place).absolute()))
 
 
-def _remote(source: str) -> Iterator[Item]:
-    store = Remote(source)
-    if not any(mark in source for mark in "*?["):
-        yield from _items(store, source, source)
+def _found(source: str) -> Iterator[Item]:
+    store: Local | Remote = Remote(source) if is_remote(source) else Local()
+    place = source if is_remote(source) else str(Path(source))
+    if not any(mark in source for mark in "*?[") or (isinstance(store, Local) and store.kind(place)):
+        yield from _items(store, place, source)
         return
-    found = store.matching(source)
+    found = store.matching(place)
     if not found:
         raise DataError(f"{source}: nothing matches this pattern")
-    for place in found:
-        yield from _items(store, place, place)
+    for match in found:
+        yield from _items(store, match, match)
 
 
 def _items(store: Store, place: str, source: str) -> Iterator[Item]:
@@ -136,8 +142,7 @@ def _asked(store: Store, place: str) -> str:
     try:
         return store.kind(place)
     except Exception as error:  # each store has errors of its own
-        reason: Any = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(f"{place}: cannot be reached ({reason})") from error
+        raise DataError(f"{place}: cannot be reached ({why(error)})") from error
 
 
 def _file(store: Store, place: str) -> Iterator[Item]:

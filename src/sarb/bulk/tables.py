@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarb.errors import DataError
+from sarb.errors import DataError, setting
 from sarb.labelling.calibration import Calibration
 from sarb.labelling.completion import Filled
 from sarb.labelling.formats import LONG
@@ -27,13 +27,19 @@ def predicted(raw: Scores, calibration: Calibration, options: Mapping[str, Any])
     return _long(raw, scores, calibration.fitted, options["top_k"], options["threshold"])
 
 
+def check_wide(categories: Sequence[str]) -> None:
+    """Raise for a category that has the name of the first column."""
+    if "file_name" in categories:
+        raise DataError(
+            "a category is called 'file_name', like the first column; "
+            f"add {setting('top_k', len(categories))} for a long table"
+        )
+
+
 def _wide(scores: Scores) -> Any:
     import pyarrow
 
-    if "file_name" in scores.categories:
-        raise DataError(
-            "a category is called 'file_name', like the first column; add --top-k for a long table"
-        )
+    check_wide(scores.categories)
     columns = scores.probabilities.astype(np.float32).T
     arrays = [pyarrow.array(scores.paths, pyarrow.string())]
     arrays += [pyarrow.array(np.ascontiguousarray(column), pyarrow.float32()) for column in columns]

@@ -31,6 +31,7 @@ from sarb.cli.parts import (
     PartSize,
     features_by,
     file_or_parts,
+    keeps_parts,
     not_with_parts,
     only_with_parts,
     tell,
@@ -142,12 +143,16 @@ def complete(
     """Fill in unknown labels; known ones are never changed, doubtful ones are listed in conflicts.csv."""
     sure: dict[str, float | None] = {"min_confidence": min_confidence, "min_precision": min_precision}
     if wants_parts(out, engine):
+        from sarb.bulk.joined import one_file
         from sarb.bulk.session import complete as complete_parts
 
-        not_with_parts(to=to != "long", scores=scores != "model", overwrite=overwrite, excel_safe=excel_safe)
+        replaces = overwrite and one_file(out) is None
+        not_with_parts(to=to != "long", scores=scores != "model", overwrite=replaces, excel_safe=excel_safe)
         how: dict[str, Any] = {"engine": engine or "local", "address": address, "part_size": part_size}
-        how |= {"batch_size": batch_size, "workers": workers or 0, "progress": True}
-        tell(complete_parts(run, data, out, data_options=pairs(option), split=split, **sure, **how), as_json)
+        how |= {"batch_size": batch_size, "workers": workers or 0, "progress": True, "overwrite": overwrite}
+        with keeps_parts():
+            done = complete_parts(run, data, out, data_options=pairs(option), split=split, **sure, **how)
+        tell(done, as_json)
         return
     only_with_parts(address=address, workers=workers)
     file = Path(out)

@@ -27,6 +27,7 @@ from sarb.cli.parts import (
     Engine,
     PartSize,
     file_or_parts,
+    keeps_parts,
     not_with_parts,
     only_with_parts,
     tell,
@@ -36,7 +37,7 @@ from sarb.errors import ConfigError, SarbError
 
 Run = Annotated[Path, typer.Argument(help="Run folder or model folder.", metavar="RUN")]
 RunOrHub = Annotated[Path, typer.Argument(help="Run folder, model folder or hub id.", metavar="RUN")]
-Batch = Annotated[int, typer.Option(help="Images per step.")]
+Batch = Annotated[int, typer.Option(help="Images per step.", min=1)]
 Workers = Annotated[
     int, typer.Option(help="Processes that decode images; 0 decodes ahead in threads.", min=0)
 ]
@@ -216,7 +217,9 @@ def predict(
 
         not_with_parts(onnx=onnx, excel_safe=excel_safe)
         how |= {"engine": engine or "local", "address": address, "part_size": part_size, "progress": True}
-        tell(predict_parts(model, given, str(out), top_k=top_k, threshold=threshold, **how), as_json)
+        with keeps_parts():
+            done = predict_parts(model, given, str(out), top_k=top_k, threshold=threshold, **how)
+        tell(done, as_json)
         return
     only_with_parts(address=address)
     from sarb.workflows.prediction import predict_session

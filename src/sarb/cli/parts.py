@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Engine = Annotated[
     str | None,
     typer.Option(
-        help="local or ray: write Parquet parts into the folder --out, by many workers.",
+        help="local or ray: many workers; --out is a folder for Parquet parts, or a file .csv or .parquet.",
         show_default="local if --out is a folder",
         metavar="NAME",
     ),
@@ -63,11 +64,31 @@ def file_or_parts(out: str | None) -> str | None:
 
 
 def wants_parts(out: str | None, engine: str | None) -> bool:
-    """Whether the result is a folder of parts: --engine says so, or an address, or a folder as --out."""
+    """Whether many workers do it: --engine says so, or an address, or a folder as --out."""
     folder = out is not None and (is_address(out) or Path(out).is_dir() or out.endswith(("/", os.sep)))
-    if engine is not None and (out is None or out == "-" or (Path(out).exists() and not folder)):
-        raise ConfigError([f"--engine {engine} writes parts; expected --out DIR, a folder or an address"])
+    if engine is not None and not folder:
+        from sarb.bulk.joined import one_file
+
+        if out is None or out == "-" or (Path(out).exists() and one_file(out) is None):
+            raise ConfigError(
+                [
+                    f"--engine {engine} writes parts; expected --out DIR, a folder or an address, "
+                    "or a file .csv or .parquet"
+                ]
+            )
     return folder or engine is not None
+
+
+@contextmanager
+def keeps_parts() -> Iterator[None]:
+    """Say after Ctrl-C or SIGTERM that the work can go on."""
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:
+        echo("sarb: finished parts are saved; the same command goes on", err=True)
+        raise
 
 
 def only_with_parts(**given: object) -> None:
@@ -103,10 +124,13 @@ def not_with_parts(**given: object) -> None:
 
 def tell(done: Done, as_json: bool) -> None:
     """Say what is in the folder, and end with the code of a command that had to leave out images."""
+    from sarb.bulk.joined import one_file
+
     if ranks.rank():
         return
     there = done.parts - done.computed
-    before = f" ({there:,} were there)" if there else ""
+    # under torchrun those of other ranks are there, too
+    before = f" ({there:,} were there)" if there and ranks.world() == 1 else ""
     if as_json:
         echo(json.dumps(done.to_dict(), indent=2, ensure_ascii=False))
     else:
@@ -121,7 +145,8 @@ def tell(done: Done, as_json: bool) -> None:
     for reason in done.reasons:
         echo(f"sarb: skipped: {reason}", err=True)
     if done.unreadable:
-        echo(f"sarb: {done.unreadable:,} images could not be read; _errors-*.parquet lists them", err=True)
+        where = "_errors-*.parquet" if one_file(done.out) is None else f"{done.out}.errors.csv"
+        echo(f"sarb: {done.unreadable:,} images could not be read; {where} lists them", err=True)
         if ranks.world() == 1:  # torchrun takes any code but 0 for a crash
             raise typer.Exit(SKIPPED)
 

@@ -154,6 +154,7 @@ def complete(
     min_precision: float | None = None,
     *,
     out_of_fold: Scores | None = None,
+    each: bool = False,
 ) -> Filled:
     """Fill in unknown labels; a known label is never changed.
 
@@ -171,6 +172,8 @@ def complete(
             where its own 1 − p reaches this share: as a group, absent labels nearly always do.
         out_of_fold: scores of the same images by models that have not seen the labels they score. They
             are used to find conflicts, because a model believes the labels it was trained on.
+        each: with ``min_precision``, fill as present only where the probability itself reaches the share, not the
+            mean of all. So no label depends on the other images, and a data set may be filled in parts.
     """
     check_fit(scores, labels)
     if min_confidence is not None and min_precision is not None:
@@ -186,7 +189,7 @@ def complete(
         upper = np.full_like(usual, max(min_confidence, HALF))
         lower = 1 - upper
     elif min_precision is not None:
-        upper = _precise(calibrated, labels, calibration, min_precision)
+        upper = _precise(calibrated, labels, calibration, min_precision, each)
         lower = np.minimum(upper, 1 - min_precision)
     values = labels.values.copy()
     values[(calibrated >= upper) & ~labels.known] = PRESENT
@@ -234,15 +237,17 @@ def _backing(
     return backing(counts, upper, lower, groups)
 
 
-def _precise(calibrated: Floats, labels: LabelMatrix, calibration: Calibration, target: float) -> Floats:
+def _precise(
+    calibrated: Floats, labels: LabelMatrix, calibration: Calibration, target: float, each: bool
+) -> Floats:
     """Thresholds (C,) for a precision, which held-out labels and the mean probability of the filled both reach.
 
-    Without held-out labels only the probabilities count.
+    Without held-out labels only the probabilities count. ``each``: every probability reaches it, so their mean does.
     """
     unknown = np.where(labels.known, np.nan, calibrated)
     if calibration.counts.sum():
         counted = for_precision(calibration.ordered(labels.categories).counts, target)
-        return np.maximum(counted, expected_for_precision(unknown, target))
+        return np.maximum(counted, target if each else expected_for_precision(unknown, target))
     check_share("min_precision", target)
     warnings.warn(
         "there are no held-out labels to measure precision on, so the network's own probabilities are used "

@@ -10,6 +10,7 @@ from typing import Any
 
 from sarb.data.images import find_images
 from sarb.errors import ImageError, printable
+from sarb.files import check_names
 from sarb.inference.onnx import OnnxModel
 from sarb.labelling.calibration import Calibration
 from sarb.labelling.formats import both_csv
@@ -40,6 +41,8 @@ def predict_session(
     if out is not None:
         check_output(out, are_predictions, "predictions of 'sarb predict'")
     files = find_images(images)
+    if out is not None:
+        check_names(map(str, files))
     raw, calibration = _score(run, onnx, files, progress=len(files) > 1, **options)
     if not len(raw):
         raise ImageError("\n".join(reason for _, reason in raw.skipped))
