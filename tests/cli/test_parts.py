@@ -47,6 +47,14 @@ def test_engine_needs_a_folder(tmp_path, monkeypatch):
         ),
         (["complete", "runs/x", "--out", "p/", "--to", "wide"], "--to: cannot be used with parts"),
         (["complete", "runs/x", "--out", "p.csv", "--workers", "2"], "--workers: is for parts"),
+        (
+            ["complete", "runs/x", "--out", "p.parquet"],
+            "a long table is a CSV; add --engine local for Parquet",
+        ),
+        (
+            ["predict", "runs/x", "a.jpg", "--out", "p.parquet", "--onnx", "x"],
+            "--onnx: cannot be used with parts",
+        ),
         (["predict", "runs/x", "a.jpg", "--out", "p/"], "no such run or model folder"),
         (["train", "--data", "demo", "--address", "auto"], "--address: is for --engine ray"),
         (["train", "--data", "demo", "--engine", "rai"], "unknown engine 'rai'. Did you mean 'ray'?"),

@@ -31,6 +31,7 @@ from sarb.cli.parts import (
     PartSize,
     features_by,
     file_or_parts,
+    is_parquet,
     keeps_parts,
     not_with_parts,
     only_with_parts,
@@ -155,6 +156,10 @@ def complete(
         tell(done, as_json)
         return
     only_with_parts(address=address, workers=workers)
+    if to == "long" and is_parquet(out):
+        raise ConfigError(
+            [f"--out {out}: a long table is a CSV; add --engine local for Parquet, without conflicts.csv"]
+        )
     file = Path(out)
     check_one_output(file, as_json)
     if excel_safe and to not in ("long", "open_images"):

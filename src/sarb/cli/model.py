@@ -27,6 +27,7 @@ from sarb.cli.parts import (
     Engine,
     PartSize,
     file_or_parts,
+    is_parquet,
     keeps_parts,
     not_with_parts,
     only_with_parts,
@@ -212,6 +213,8 @@ def predict(
     if not given:
         raise ConfigError([f"predict: no image given after the model {model}"])
     how: dict[str, Any] = {"batch_size": batch_size, "workers": workers}
+    if engine is None and is_parquet(out):
+        engine = "local"
     if wants_parts(out, engine):
         from sarb.bulk.session import predict as predict_parts
 

@@ -63,6 +63,11 @@ def file_or_parts(out: str | None) -> str | None:
     return str(file_or_stdout(Path(out)))
 
 
+def is_parquet(out: str | None) -> bool:
+    """Whether the result is to be a Parquet file, which only parts make."""
+    return out is not None and out.lower().endswith(".parquet")
+
+
 def wants_parts(out: str | None, engine: str | None) -> bool:
     """Whether many workers do it: --engine says so, or an address, or a folder as --out."""
     folder = out is not None and (is_address(out) or Path(out).is_dir() or out.endswith(("/", os.sep)))
