@@ -201,6 +201,14 @@ def test_input_size_and_normalisation_come_from_the_files(tmp_path):
     assert create_backbone(name, None).std == pytest.approx((102, 127.5, 153))
 
 
+def test_the_own_size_is_one_that_fits(tmp_path):
+    T.SiglipVisionConfig(**BLOCKS, image_size=384, patch_size=14).save_pretrained(tmp_path)
+    assert resolve(backbone=f"hf:{tmp_path}").image_size == 378
+    create_backbone(f"hf:{tmp_path}", None).check_size(378)
+    T.Dinov2Config(image_size=518).save_pretrained(tmp_path)  # the size of its patches is the usual one
+    assert resolve(backbone=f"hf:{tmp_path}").image_size == 518
+
+
 def test_a_bin_file_is_read_without_running_code(tmp_path):
     config, _ = FAMILIES["vit"]
     model = T.ViTModel(config).eval()
