@@ -87,6 +87,29 @@ def test_the_map_is_what_the_model_gives(family, tmp_path):
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("family", ["vit", "dinov2", "more dinov2", "dinov3", "clip", "siglip"])
+@pytest.mark.parametrize("cells", [(2, 3), (7, 9)])
+def test_positions_of_other_grids_are_those_of_the_model(family, cells, tmp_path):
+    config, _ = MORE[family.removeprefix("more ")] if family.startswith("more ") else FAMILIES[family]
+    torch.manual_seed(0)
+    model = T.AutoModel.from_config(config).eval()
+    with torch.no_grad():
+        for name, part in model.named_parameters():
+            if "position_embedding" in name:
+                part.normal_()
+    model.save_pretrained(tmp_path)
+    body = create_backbone(f"hf:{tmp_path}").eval()
+    images = torch.randn(2, 3, *(body.step * side for side in cells))
+    more = {"interpolate_pos_encoding": True} if family in ("vit", "clip", "siglip") else {}
+    with torch.no_grad():
+        found = body(images)
+        expected = model(images, **more).last_hidden_state[:, -cells[0] * cells[1] :]
+        if family == "clip":
+            expected = model.post_layernorm(expected)
+    expected = expected.transpose(1, 2).reshape(found.shape)
+    torch.testing.assert_close(found, expected, atol=1e-3, rtol=1e-3)
+
+
 def labelled(tmp_path, names, **options):
     config = T.ResNetConfig(embedding_size=8, layer_type="basic", **STAGED, **options)
     config.id2label = dict(enumerate(names))
