@@ -52,9 +52,17 @@ def test_what_cannot_be_cut_is_one_stage():
         body.check_size(256)
 
 
+def test_what_makes_several_maps_is_one_line():
+    with pytest.raises(ConfigError, match="CrossVit: no backbone, it makes several maps at once"):
+        create_backbone("timm:crossvit_tiny_240", None)
+
+
 def test_input_size_and_normalisation_are_the_models():
     assert resolve(backbone="timm:vit_small_patch14_reg4_dinov2").image_size == 518
     assert resolve(backbone="timm:vit_small_patch14_reg4_dinov2", image_size=224).image_size == 224
+    odd = "timm:vit_so400m_patch14_siglip_384"  # its patches do not cover 384 pixels
+    assert resolve(backbone=odd).image_size == 378
+    create_backbone(odd, None, arguments={**SMALL, "mlp_ratio": 2.0}).check_size(378)
     body = create_backbone("timm:vit_tiny_patch16_224", None, arguments=SMALL)
     assert body.mean == (127.5, 127.5, 127.5) and body.std == (127.5, 127.5, 127.5)
 

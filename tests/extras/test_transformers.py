@@ -87,6 +87,29 @@ def test_the_map_is_what_the_model_gives(family, tmp_path):
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("family", ["vit", "dinov2", "more dinov2", "dinov3", "clip", "siglip"])
+@pytest.mark.parametrize("cells", [(2, 3), (7, 9)])
+def test_positions_of_other_grids_are_those_of_the_model(family, cells, tmp_path):
+    config, _ = MORE[family.removeprefix("more ")] if family.startswith("more ") else FAMILIES[family]
+    torch.manual_seed(0)
+    model = T.AutoModel.from_config(config).eval()
+    with torch.no_grad():
+        for name, part in model.named_parameters():
+            if "position_embedding" in name:
+                part.normal_()
+    model.save_pretrained(tmp_path)
+    body = create_backbone(f"hf:{tmp_path}").eval()
+    images = torch.randn(2, 3, *(body.step * side for side in cells))
+    more = {"interpolate_pos_encoding": True} if family in ("vit", "clip", "siglip") else {}
+    with torch.no_grad():
+        found = body(images)
+        expected = model(images, **more).last_hidden_state[:, -cells[0] * cells[1] :]
+        if family == "clip":
+            expected = model.post_layernorm(expected)
+    expected = expected.transpose(1, 2).reshape(found.shape)
+    torch.testing.assert_close(found, expected, atol=1e-3, rtol=1e-3)
+
+
 def labelled(tmp_path, names, **options):
     config = T.ResNetConfig(embedding_size=8, layer_type="basic", **STAGED, **options)
     config.id2label = dict(enumerate(names))
@@ -199,6 +222,14 @@ def test_input_size_and_normalisation_come_from_the_files(tmp_path):
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
     assert resolve(backbone=name).image_size == 64
     assert create_backbone(name, None).std == pytest.approx((102, 127.5, 153))
+
+
+def test_the_own_size_is_one_that_fits(tmp_path):
+    T.SiglipVisionConfig(**BLOCKS, image_size=384, patch_size=14).save_pretrained(tmp_path)
+    assert resolve(backbone=f"hf:{tmp_path}").image_size == 378
+    create_backbone(f"hf:{tmp_path}", None).check_size(378)
+    T.Dinov2Config(image_size=518).save_pretrained(tmp_path)  # the size of its patches is the usual one
+    assert resolve(backbone=f"hf:{tmp_path}").image_size == 518
 
 
 def test_a_bin_file_is_read_without_running_code(tmp_path):

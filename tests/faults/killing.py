@@ -164,6 +164,9 @@ class _InProcess:
         answer: dict[str, Any] = worker.answer(task)
         return answer
 
+    def rest(self) -> None:
+        pass
+
     def stop(self) -> None:
         pass
 

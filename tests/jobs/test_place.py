@@ -9,8 +9,11 @@ from sarb.jobs.place import JOBS, marked
 
 def test_a_job_finds_the_same_folder_and_variables(tmp_path, monkeypatch):
     monkeypatch.setenv("SARB_EXAMPLE", "7")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_TOKEN", "secret")
     monkeypatch.chdir(tmp_path)
     with marked(tmp_path / "out") as place:
+        assert place.variables["HF_HUB_OFFLINE"] == "1" and "HF_TOKEN" not in place.variables
         monkeypatch.delenv("SARB_EXAMPLE")
         monkeypatch.chdir("/")
         assert place.enter() == ""

@@ -20,8 +20,29 @@ class Fake:
     def run(self, task):
         return self.function(self, task["number"])
 
+    def rest(self):
+        pass
+
     def stop(self):
         self.stopped.set()
+
+
+class Seated(Fake):
+    """Runs tasks in one of a few seats, which it keeps until it rests, as an actor keeps its processors."""
+
+    def __init__(self, seats):
+        super().__init__(lambda _, number: {"line": number})
+        self.seats, self.seated = seats, False
+
+    def run(self, task):
+        assert self.seated or self.seats.acquire(timeout=PATIENCE), "nobody has left a seat"
+        self.seated = True
+        return super().run(task)
+
+    def rest(self):
+        if self.seated:
+            self.seated = False
+            self.seats.release()
 
 
 @pytest.mark.parametrize("jobs", [1, 3, 9])
@@ -56,6 +77,12 @@ def test_two_jobs_run_at_the_same_time():
         jobs=2,
     )
     assert sorted(answer["line"] for answer in answers) == [0, 0, 0, 1, 1, 1], "each waited for the other"
+
+
+def test_more_jobs_than_there_is_room_for_wait_for_each_other():
+    seats, answers = threading.Semaphore(1), []
+    run_grid(TASKS, lambda: Seated(seats), lambda _, answer: answers.append(answer) or "", jobs=4)
+    assert sorted(answer["line"] for answer in answers) == list(range(6))
 
 
 def test_an_interruption_stops_the_runners():

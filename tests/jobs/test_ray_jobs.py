@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+import sarb.jobs.ray_jobs
 from sarb.errors import ConfigError
 from sarb.jobs.engines import Engine, Work
 from sarb.jobs.place import JOBS
@@ -71,9 +72,23 @@ def test_a_folder_that_a_node_cannot_see_is_named(cluster, tmp_path):
 
 
 @pytest.mark.slow
+def test_more_jobs_than_processors_take_turns(cluster, tmp_path):
+    found = run([{"say": number} for number in range(4)], tmp_path, jobs=4)
+    assert [answer["line"]["said"] for answer in found] == [0, 1, 2, 3]
+
+
+@pytest.mark.slow
 def test_more_threads_than_the_cluster_has_are_refused(cluster, tmp_path):
     with pytest.raises(ConfigError, match="has 2 processors, but each run is to have 64 threads"):
         run([{}], tmp_path, threads=64)
+
+
+def test_a_run_must_fit_on_one_node(monkeypatch, tmp_path):
+    nodes = [{"Alive": alive, "Resources": {"CPU": size}} for alive, size in ((1, 2.0), (1, 4.0), (0, 64.0))]
+    monkeypatch.setattr(ray, "nodes", lambda: nodes)
+    sarb.jobs.ray_jobs._check_room(Work(CALL, 4, 1, tmp_path, tmp_path / "log.txt"))
+    with pytest.raises(ConfigError, match="the largest node of the Ray cluster has 4 processors"):
+        sarb.jobs.ray_jobs._check_room(Work(CALL, 5, 1, tmp_path, tmp_path / "log.txt"))
 
 
 def test_gpus_are_shared_out():

@@ -33,3 +33,14 @@ def test_a_model_without_a_text_encoder_or_a_tokenizer_is_one_line(tmp_path, mon
     file.write_text(json.dumps({"model_type": "clip", "text_config": {}}))
     with pytest.raises(ConfigError, match=r"no tokenizer \(tokenizer\.json"):
         text.text_vectors(f"hf:{tmp_path}", ["dog"])
+
+
+def test_a_tokenizer_that_was_not_fetched_is_one_line_with_the_command(tmp_path, monkeypatch):
+    import huggingface_hub
+
+    monkeypatch.setattr(text, "package", lambda *_: None)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(tmp_path))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "clip", "text_config": {}}))
+    monkeypatch.setattr(text.ModelFiles, "find", lambda self, names: tmp_path / names[0])
+    with pytest.raises(ConfigError, match=r"no tokenizer .*hf download owner/model --revision v2$"):
+        text.text_vectors("hf:owner/model@v2", ["dog"])

@@ -112,7 +112,8 @@ def test_the_journal_is_lines_of_json_and_a_torn_one_is_cut(tmp_path):
 
 
 def test_other_settings_do_not_mix(tmp_path):
-    study(tmp_path, known=0.1)
+    study(tmp_path, known=0.3)
+    study(tmp_path, known=0.1).values_of(0, 1)  # without a trial, there was nothing to mix with
     with pytest.raises(
         SarbError, match=r"other settings; choose another --out:\n  known: was 0\.1, now 0\.5$"
     ):

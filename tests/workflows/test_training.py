@@ -10,7 +10,7 @@ from sarb.labelling.calibration import Calibration
 from sarb.runs.folder import RunFolder
 from sarb.runs.lookup import load_calibration
 from sarb.workflows.calibration import calibrate_session, undo_calibration
-from sarb.workflows.training import train_session
+from sarb.workflows.training import job_of, train_session
 from tests.faults.small_run import _draw
 
 STEPPED = {
@@ -117,3 +117,19 @@ def test_names_without_a_concept_are_told_where_others_have_one(monkeypatch):
     assert said(["sofa", "Stuhl"], claims="strict") == ""
     assert said(["sofa", "Stuhl"], ties={"Stuhl": ["barber chair"]}) == ""
     assert "and 2 more" in said(["sofa", *(f"Stuhl{letter}" for letter in "abcdefg")])
+
+
+def test_on_the_command_line_too_the_image_size_is_that_of_the_backbone(monkeypatch, tmp_path):
+    monkeypatch.setattr("sarb.settings._own_size", lambda backbone, options: {"image_size": 96})
+    own = tmp_path / "own.toml"
+    own.write_text("[train]\nimage_size = 64\n")
+
+    def size(recipe, **options):
+        return job_of("demo", recipe, options, {}, 1.0, None, None, None, []).settings.image_size
+
+    assert (size(None), size("small", method="sarb"), size(None, image_size=32), size(str(own))) == (
+        96,
+        96,
+        32,
+        64,
+    )

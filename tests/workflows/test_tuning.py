@@ -35,6 +35,9 @@ class Here:
     def run(self, task):
         return answer(json.loads(json.dumps(task)))
 
+    def rest(self):
+        pass
+
     def stop(self):
         pass
 
@@ -249,9 +252,18 @@ def test_a_failing_trial_is_kept_with_its_reason(options, tmp_path):
     assert "nowhere.pth" in found.trials[1].error and found.best.number == 0
 
 
+def test_a_backbone_that_cannot_be_made_costs_no_trial(options, tmp_path):
+    bad = {**options, "out": tmp_path / "out", "trials": 1}
+    with pytest.raises(ConfigError, match=r"nowhere\.pth: no such weight file"):
+        sarb.tune(**bad, backbone_options={"weights": "nowhere.pth"})
+    with pytest.raises(ConfigError, match="backbone 'resnet18' has no weights installed"):
+        sarb.tune(**bad, backbone="resnet18")
+    assert [trial.state for trial in sarb.tune(**bad).trials] == ["finished"]
+
+
 def test_without_any_finished_trial_it_says_where_to_look(options, tmp_path):
     bad = {**options, "search": ["backbone.weights=nowhere.pth,other.pth"], "sampler": "grid", "trials": None}
-    with pytest.raises(SarbError, match=r"no trial has finished; trials\.csv has the reasons"):
+    with pytest.raises(SarbError, match=r"no trial has finished; trials\.csv has the reasons.*nowhere\.pth"):
         _ = sarb.tune(out=tmp_path / "out", **bad).best
 
 

@@ -73,6 +73,9 @@ class Worker:
                 env=environment,
             )
 
+    def rest(self) -> None:
+        """Keep the process: it takes no processor while it waits, and has imported torch."""
+
     def stop(self) -> None:
         """Kill the process; the last finished epoch of its task is kept on disk."""
         process = self.process

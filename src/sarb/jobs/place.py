@@ -13,6 +13,8 @@ from typing import Any
 
 from sarb.files import atomic_write
 
+#: where the Hugging Face hub keeps its files, and whether it may be asked; never its token
+HUB = ("HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE")
 #: folder for what jobs leave behind, inside the folder of the results
 JOBS = ".jobs"
 
@@ -25,7 +27,7 @@ class Place:
         host: name of the computer.
         current: its current folder; relative paths mean the same in the job.
         mark: a file that holds ``text``, in the folder of the results.
-        variables: environment variables of sarb, such as the cache folder.
+        variables: environment variables of sarb and the hub, such as their cache folders.
     """
 
     host: str
@@ -70,7 +72,7 @@ def marked(folder: Path) -> Iterator[Place]:
     mark = jobs / f"here-{text[:8]}.txt"
     with atomic_write(mark) as file:
         file.write(text)
-    own = {name: value for name, value in os.environ.items() if name.startswith("SARB_")}
+    own = {name: value for name, value in os.environ.items() if name.startswith("SARB_") or name in HUB}
     try:
         yield Place(socket.gethostname(), str(Path.cwd()), str(mark), text, own)
     finally:

@@ -27,6 +27,9 @@ class Runner(Protocol):
         An error is ``"lost": True`` if the task itself has not failed.
         """
 
+    def rest(self) -> None:
+        """No task is waiting: give back what another runner may be waiting for. The next task may still come."""
+
     def stop(self) -> None:
         """Stop it, even in the middle of a task."""
 
@@ -69,6 +72,7 @@ class Pool:
             try:
                 number, task = self._waiting.get(timeout=0.5)
             except queue.Empty:
+                runner.rest()
                 continue
             self._answers.put((number, self._answer(runner, number, task)))
 

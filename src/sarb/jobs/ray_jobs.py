@@ -80,12 +80,21 @@ class RayRunner:
         work = self.work
         return made.remote(work.threads, str(work.log.absolute()), work.call, self.place.as_dict())
 
+    def rest(self) -> None:
+        """End the actor: with more jobs than the cluster has room for, another one waits for its processors."""
+        actor, self.actor = self.actor, None
+        _end(actor)
+
     def stop(self) -> None:
         """Kill the actor; the process in it ends with its input."""
-        ray = _ray()
         self.stopped.set()
-        if self.actor is not None and ray.is_initialized():
-            ray.kill(self.actor)
+        _end(self.actor)
+
+
+def _end(actor: Any) -> None:
+    ray = _ray()
+    if actor is not None and ray.is_initialized():
+        ray.kill(actor)
 
 
 def _ray() -> Any:
@@ -110,18 +119,24 @@ def opened(engine: Engine, work: Work) -> Iterator[Start]:
     if own:
         _join(engine.address, work)
     try:
-        resources = ray.cluster_resources()
-        if resources.get("CPU", 0) < work.threads:
-            offered = f"{resources.get('CPU', 0):g} processors"
-            raise ConfigError(
-                [f"the Ray cluster has {offered}, but each run is to have {work.threads} threads"]
-            )
-        gpus = share_of_gpus(resources.get("GPU", 0), work.jobs)
+        _check_room(work)
+        gpus = share_of_gpus(ray.cluster_resources().get("GPU", 0), work.jobs)
         with marked(work.folder) as place:
             yield lambda: RayRunner(work, place, gpus)
     finally:
         if own:
             ray.shutdown()
+
+
+def _check_room(work: Work) -> None:
+    """An actor lives on one node; if none is large enough, it would wait for ever."""
+    sizes = [node["Resources"].get("CPU", 0) for node in _ray().nodes() if node["Alive"]]
+    most = max(sizes, default=0)
+    if most < work.threads:
+        where = "the Ray cluster" if len(sizes) == 1 else "the largest node of the Ray cluster"
+        raise ConfigError(
+            [f"{where} has {most:g} processors, but each run is to have {work.threads} threads"]
+        )
 
 
 def _join(address: str | None, work: Work) -> None:

@@ -145,6 +145,9 @@ class SlurmRunner:
             "died": True,
         }
 
+    def rest(self) -> None:
+        """Nothing to give back: the job of the last task has ended."""
+
     def stop(self) -> None:
         """Cancel the job; the last checkpoint of its task is kept on disk."""
         self.stopped.set()

@@ -99,17 +99,19 @@ def _encoded(
 
 def _tokenizer_folder(files: ModelFiles, source: str) -> Path:
     """The folder with the files of the tokenizer."""
-    folder = files.folder
+    folder, fetch = files.folder, ""
     if folder is None:
-        name = files.name.partition("@")
-        with hub_errors(f"{named('words')} {source}: its tokenizer is not here; run: hf download {name[0]}"):
+        name, _, revision = files.name.partition("@")
+        at = f" --revision {revision}" if revision else ""
+        fetch = f"; run once where there is internet: hf download {name}{at}"
+        with hub_errors(f"{named('words')} {source}: its tokenizer is not here{fetch}"):
             folder = Path(
                 hub_library().snapshot_download(
-                    name[0], revision=name[2] or None, allow_patterns=list(TOKENIZER)
+                    name, revision=revision or None, allow_patterns=list(TOKENIZER)
                 )
             )
     if not any((folder / name).is_file() for name in TOKENIZER[:3]):
         raise ConfigError(
-            [f"{named('words')} {source}: no tokenizer ({', '.join(TOKENIZER[:3])}) in {folder}"]
+            [f"{named('words')} {source}: no tokenizer ({', '.join(TOKENIZER[:3])}) in {folder}{fetch}"]
         )
     return folder

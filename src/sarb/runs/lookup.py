@@ -96,6 +96,9 @@ def hub_library() -> Any:
     """``huggingface_hub``, an optional package."""
     try:
         import huggingface_hub
+        import huggingface_hub.constants  # these are no attributes before they have been imported
+        import huggingface_hub.errors
+        import huggingface_hub.utils
     except ImportError as error:
         raise SarbError("the Hugging Face hub needs its library: pip install 'sarb[hub]'") from error
     return huggingface_hub

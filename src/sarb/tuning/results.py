@@ -72,7 +72,9 @@ class Tuned:
         """The finished trial with the largest value, the earliest of equals."""
         found = best_of(self.trials)
         if found is None:
-            raise SarbError(f"{self.folder}: no trial has finished; {TRIALS} has the reasons")
+            errors = [trial.error for trial in self.trials if trial.error]
+            first = f". The first one: {errors[0]}" if errors else ""
+            raise SarbError(f"{self.folder}: no trial has finished; {TRIALS} has the reasons{first}")
         return found
 
     @property

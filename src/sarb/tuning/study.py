@@ -74,7 +74,7 @@ class Study:
 
     def _check(self, file: Path, setup: dict[str, Any]) -> None:
         before = self._study.user_attrs.get("setup")
-        if before is None:
+        if before is None or not self._study.get_trials(deepcopy=False):  # nothing to mix with
             self._study.set_user_attr("setup", setup)
             return
         differences = [

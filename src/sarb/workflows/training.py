@@ -263,7 +263,7 @@ def job_of(
     content = read_recipe(recipe, options)
     try:
         check_share("known", known)
-        settings = resolve(content, **options)
+        settings = resolve(recipe, **options)
     except ConfigError as error:
         problems += error.problems
     if source is None and "source" not in content.get("data", {}):

@@ -16,6 +16,7 @@ from sarb.errors import ConfigError, SarbError, named, unknown_name
 from sarb.files import atomic_write
 from sarb.jobs.engines import Engine, Work
 from sarb.jobs.pool import Answer, Pool
+from sarb.networks.backbones.base import create_backbone
 from sarb.progress import Progress
 from sarb.registry import METHODS, find
 from sarb.report.style import png, style, write_png
@@ -271,6 +272,7 @@ class _Tuning:
             f"{self.how.jobs} at a time; searched: {', '.join(map(str, self.space))}"
         )
         if missing:
+            self._check_backbone()
             jobs = min(self.how.jobs, len(missing))
             work = Work(CALL, self.how.threads, jobs, self.out, self.out / MESSAGES)
             with (
@@ -285,6 +287,15 @@ class _Tuning:
                     self.talk.say(f"[{count}/{len(missing)}] trial {number}: {said}")
                     advance(1)
         return self._finish()
+
+    def _check_backbone(self) -> None:
+        """Make it once before any trial: without its weights or its package, all of them would fail, and count."""
+        searched = {dimension.name.partition(".")[0] for dimension in self.space}
+        if "backbone" in searched:
+            return
+        backbone = create_backbone(self.settings.backbone, **self.settings.backbone_options)
+        if "image_size" not in searched:
+            backbone.check_size(self.settings.image_size)
 
     def _answers(self, pool: Pool, ended: set[int]) -> Any:
         """Yield (number, answer), with a trial begun as soon as those that it may know have ended."""

@@ -51,6 +51,24 @@ def test_a_file_that_the_hub_does_not_have_is_none(cache, monkeypatch):
     assert hub_file("owner/model", ["a.bin", "b.bin"]) is None
 
 
+def test_what_the_hub_once_did_not_have_needs_no_network(cache):
+    with pytest.raises(ConfigError, match=r"preprocessor_config.json is not on this machine"):
+        ModelFiles("owner/model").processor()
+    absent = cache.parents[1] / ".no_exist" / cache.name  # where the library remembers it
+    absent.mkdir(parents=True)
+    (absent / "preprocessor_config.json").touch()
+    (absent / "processor_config.json").touch()
+    assert ModelFiles("owner/model").processor() == {}
+
+
+def test_how_images_are_prepared_is_read_from_the_older_and_the_newer_file(tmp_path):
+    files = ModelFiles(str(tmp_path))
+    (tmp_path / "processor_config.json").write_text('{"image_processor": {"image_std": [1, 2, 3]}}')
+    assert files.processor() == {"image_std": [1, 2, 3]}
+    (tmp_path / "preprocessor_config.json").write_text('{"image_std": [4, 5, 6]}')
+    assert files.processor() == {"image_std": [4, 5, 6]}
+
+
 def test_a_folder(tmp_path):
     (tmp_path / "config.json").write_text("[]")
     with pytest.raises(ConfigError, match=r"config.json: no 'model_type'"):

@@ -22,6 +22,15 @@ class Stage(NamedTuple):
     modules: list[nn.Module]
 
 
+def whole_patches(size: int, patch: int) -> int:
+    """The image size without its last pixels if patches do not cover them: some models never look at these.
+
+    >>> whole_patches(384, 14)
+    378
+    """
+    return max(size // patch, 1) * patch
+
+
 class Foreign(Backbone):
     """Base class: a subclass makes the model in its ``__init__`` and hands its stages to :meth:`take`.
 

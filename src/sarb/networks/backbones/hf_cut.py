@@ -115,8 +115,9 @@ def _embed_vit(parts: Any, images: Tensor) -> Tensor:
     patch = _first(inner.patch_embeddings.patch_size)
     grid = (int(images.shape[-2]) // patch, int(images.shape[-1]) // patch)
     tokens = torch.cat([inner.cls_token.expand(images.shape[0], -1, -1), patches], 1)
-    tokens = tokens + resampled(inner.position_embeddings, (side, side), grid)
     registers = getattr(inner, "register_tokens", None)
+    antialias = registers is not None  # so does the package, in this type of model only
+    tokens = tokens + resampled(inner.position_embeddings, (side, side), grid, antialias)
     if registers is not None:
         tokens = torch.cat([tokens[:, :1], registers.expand(images.shape[0], -1, -1), tokens[:, 1:]], 1)
     found: Tensor = inner.dropout(tokens)

@@ -18,8 +18,8 @@ from sarb.runs.lookup import hub_library
 
 #: owner/name or name, with an optional @revision
 REPOSITORY = re.compile(r"(?P<id>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?")
-#: how images are prepared
-PROCESSOR = "preprocessor_config.json"
+#: how images are prepared; transformers 5 writes the second one for models of images and text, with a part for each
+PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,10 @@ class ModelFiles:
 
     def processor(self) -> Mapping[str, Any]:
         """How images are prepared; empty if nothing says it."""
-        found = self.find([PROCESSOR])
+        found = self.find([*PROCESSORS])
         content = read_json(found) if found is not None else {}
+        if found is not None and found.name == PROCESSORS[1] and isinstance(content, dict):
+            content = content.get("image_processor")
         return content if isinstance(content, dict) else {}
 
     def weights(self) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ from torch import nn
 from sarb.errors import ConfigError, unknown_name
 from sarb.networks.backbones.concepts import Concepts, imagenet
 from sarb.networks.backbones.extras import package
-from sarb.networks.backbones.foreign import Foreign
+from sarb.networks.backbones.foreign import Foreign, whole_patches
 from sarb.networks.backbones.hf_cut import CUTS, PATCHED, cut
 from sarb.networks.backbones.hf_files import ModelFiles
 from sarb.networks.backbones.weight_files import one_line, read_weights
@@ -73,17 +73,20 @@ class HuggingFaceBackbone(Foreign):
     @staticmethod
     def own_size(name: str, options: Mapping[str, Any]) -> int:
         """The image size that a model was made for."""
-        package("transformers", f"backbone 'hf:{name}'")  # its absence is the first thing to say
+        library = package("transformers", f"backbone 'hf:{name}'")  # its absence is the first thing to say
         files = ModelFiles(name)
         stored = options.get("architecture") or files.config()
+        part = image_part(stored, f"hf:{name}")
         processor = {} if options.get("architecture") else files.processor()
         crop = processor.get("crop_size") if processor.get("do_center_crop") else None
+        sizes: list[int] = []
         for size in (crop, processor.get("size")):
             if isinstance(size, dict):
                 size = size.get("height", size.get("shortest_edge"))
             if isinstance(size, int):
-                return size
-        return _side(image_part(stored, f"hf:{name}").get("image_size", 224))
+                sizes.append(size)
+        own = sizes[0] if sizes else _side(part.get("image_size", 224))
+        return whole_patches(own, _patch(library, part))
 
     def described(self) -> dict[str, Any]:
         """The input, and the architecture's configuration."""
@@ -99,6 +102,14 @@ def image_part(stored: Mapping[str, Any], title: str) -> dict[str, Any]:
     if kind not in CUTS:
         raise ConfigError([f"{title}: {unknown_name('type of model', kind, CUTS)}"])
     return {"model_type": kind, **{key: value for key, value in part.items() if key not in LEFT_OUT}}
+
+
+def _patch(library: Any, part: Mapping[str, Any]) -> int:
+    """Pixels of a patch whose multiples the image sizes must be; 1 for any size."""
+    kind = part["model_type"]
+    if kind not in PATCHED:
+        return 1
+    return _side(part.get("patch_size") or library.AutoConfig.for_model(kind).patch_size)
 
 
 def _side(size: Any) -> int:

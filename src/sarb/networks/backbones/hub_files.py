@@ -37,12 +37,15 @@ def hub_file(repo: str, names: list[str], revision: str | None = None, instead: 
             line, with the command that fetches the files.
     """
     library = hub_library()
+    unknown = []
     for name in names:
         found = library.try_to_load_from_cache(repo, name, revision=revision)
         if isinstance(found, str):
             return Path(found)
+        if found is None:  # the cache also remembers which files the hub did not have
+            unknown.append(name)
     library.utils.logging.set_verbosity_error()  # it reports each of its retries; the last failure is enough
-    for name in names:
+    for name in unknown:
         try:
             return Path(library.hf_hub_download(repo, name, revision=revision))
         except Exception as error:  # the library and the network have dozens of classes

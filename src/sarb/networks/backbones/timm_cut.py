@@ -85,7 +85,11 @@ class _Whole(nn.Module):
         self.model = _without(model, (*HEADS, *pooled))
 
     def forward(self, images: Tensor) -> Tensor:
-        found: Tensor = self.model.forward_features(images)
+        found = self.model.forward_features(images)
+        if not isinstance(found, Tensor):
+            raise ConfigError(
+                [f"{type(self.model).__name__}: no backbone, it makes several maps at once instead of one"]
+            )
         if found.ndim == 4:
             last = getattr(self.model, "output_fmt", "NCHW") == "NHWC"
             return found.permute(0, 3, 1, 2) if last else found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from sarb.errors import ConfigError, part_option, unknown_name
 from sarb.networks.backbones.concepts import Concepts, imagenet
 from sarb.networks.backbones.extras import package
-from sarb.networks.backbones.foreign import Foreign
+from sarb.networks.backbones.foreign import Foreign, whole_patches
 from sarb.networks.backbones.hub_files import hub_file, weight_names
 from sarb.networks.backbones.timm_cut import cut
 from sarb.networks.backbones.weight_files import one_line, read_weights
@@ -58,7 +59,11 @@ class TimmBackbone(Foreign):
     @staticmethod
     def own_size(name: str, options: Mapping[str, Any]) -> int:
         """The image size that a model was made for."""
-        return int((options.get("arguments") or {}).get("img_size") or _config(name).input_size[-1])
+        given = (options.get("arguments") or {}).get("img_size")
+        if given:
+            return int(given[-1] if isinstance(given, list | tuple) else given)
+        patch = re.search(r"_patch(\d+)", name)
+        return whole_patches(int(_config(name).input_size[-1]), int(patch[1]) if patch else 1)
 
     def _sizes(self, model: nn.Module, own: int) -> None:
         """Which image sizes fit."""
