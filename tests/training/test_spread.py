@@ -51,6 +51,23 @@ CASES = {
         "epochs": 1,
         "method_options": {"rounds": 2, "threshold": 0.1},
     },
+    # 25 images: the last batch has one, and the second process must not count with it
+    "left": {**SEMANTIC, "method": "sarb", "method_options": {"start": 1}, "batch_size": 8},
+    "left_sum": {"method": "hill", "network": "pooled", "batch_size": 8},
+    "left_rounds": {
+        "method": "curriculum",
+        "network": "pooled",
+        "epochs": 1,
+        "batch_size": 8,
+        "accumulate": 2,
+        "method_options": {"rounds": 2, "threshold": 0.1},
+    },
+    "left_norms": {
+        "method": "partial_bce",
+        "network": "pooled",
+        "batch_size": 8,
+        "backbone_options": {"train_stages": 1, "frozen_norms": False},
+    },
 }
 
 
@@ -189,6 +206,16 @@ def test_a_part_that_nobody_could_read_is_left_out():
     nothing = Batch(torch.zeros(0, 1), torch.zeros(0, 2), torch.zeros(0))
     steps = Spread(Alone(), Settings()).steps([batch([[1, -1]]), nothing])
     assert steps[1] is None and steps[0].parts == 1
+
+
+def test_an_image_that_stands_in_counts_nothing():
+    (step,) = Spread(Alone(), Settings(batch_size=2)).steps([batch([[1, -1]])], [False])
+    assert not step.stands_in
+    spread = Spread(Alone(), Settings())
+    spread.world = 2
+    spread._gathered = lambda own: torch.stack([torch.tensor([[1, 2, 1]]), own])
+    (step,) = spread.steps([batch([[1, -1]])], [True])
+    assert step.sizes == (1, 0) and step.parts == 2
 
 
 def test_batches_are_grouped():

@@ -16,7 +16,7 @@ from sarb.errors import ConfigError
 from sarb.labels import LabelMatrix, Targets
 from sarb.losses import contrastive
 from sarb.methods.base import Method
-from sarb.methods.together import Pool, common_generator, over_all, pool
+from sarb.methods.together import Pool, common_generator, counted, over_all, pool
 from sarb.networks.base import Network
 from sarb.networks.branches import Branch, classify_branches
 
@@ -179,7 +179,7 @@ class SARB(Method):
             blended, complete = self.plrb(reps, targets, lots=lots)
             blends["plrb"] = Branch(blended, self.plrb.chosen, one_each=True), complete
         for name, (branch, _) in blends.items():
-            self.completed[name] += int(branch.changed.sum())
+            self.completed[name] += counted(branch.changed)
         return blends
 
     def end_step(self) -> None:

@@ -288,7 +288,9 @@ class Training:
         return {**row, "lr": state.lr, **self.spread.figures(method.figures())}
 
     def _step(self, parts: Sequence[Batch], epoch: int, number: int, count: int) -> dict[str, float]:
-        known = zip(parts, self.spread.steps(parts), strict=True)
+        first, batches = number * self.settings.accumulate, self._batches(epoch)
+        stand_in = [batches.stands_in(first + each) for each in range(len(parts))]
+        known = zip(parts, self.spread.steps(parts, stand_in), strict=True)
         read = [(part.to(self.device, self.dtype), step) for part, step in known if step is not None]
         if not read:
             self.state.steps.append(None)
