@@ -87,6 +87,8 @@ def process(rank, port, source, folder):
     torch.set_num_threads(1)
     for case in CASES:
         train(source, folder, case)
+    own = train(source, f"{folder}/own", "left_norms", sync_batch_norm=False).network
+    np.save(f"{folder}/norms-{rank}.npy", torch.cat([each.flatten().double() for each in own.buffers()]))
     with pytest.raises(ConfigError, match="a batch of 1 images cannot be split over 2 processes"):
         train(source, f"{folder}/small", "an", batch_size=1)
     for name in ("back", "inside"):  # begun by a single process
@@ -174,6 +176,13 @@ def test_two_processes_train_the_model_of_one(folders, case):
             ), key
     completed = [key for key in logs[0][-1] if key.startswith("completed_")]
     assert all(logs[0][-1][key] == logs[1][-1][key] for key in completed)
+
+
+@pytest.mark.slow
+def test_batch_norms_that_are_not_synchronised_end_alike(folders):
+    """Both processes validate and test, and only the model of the first one is saved."""
+    first, second = (np.load(folders[1] / f"norms-{rank}.npy") for rank in range(2))
+    assert np.array_equal(first, second)
 
 
 @pytest.mark.slow

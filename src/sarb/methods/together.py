@@ -5,10 +5,12 @@ Outside a training in several processes, every function returns what it was give
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -17,6 +19,18 @@ from torch import Tensor, distributed
 from sarb.batches.loader import Batch
 from sarb.errors import SarbError
 from sarb.labels import Targets
+
+#: for another process, in a barrier or a sum
+LONGEST_WAIT = timedelta(hours=12)
+
+
+def meet() -> bool:
+    """Join the other processes of torchrun, if there are any; return whether this is the first."""
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1 and {"RANK", "MASTER_ADDR"} <= os.environ.keys():
+        from accelerate import PartialState
+
+        PartialState(cpu=not torch.accelerator.is_available(), timeout=LONGEST_WAIT)
+    return place()[0] == 0
 
 
 def place() -> tuple[int, int]:

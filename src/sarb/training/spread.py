@@ -96,6 +96,13 @@ class Spread:
         distributed.all_gather(everyone, value)
         return torch.stack(everyone).cpu()
 
+    @torch.no_grad()
+    def align(self, module: torch.nn.Module) -> None:
+        """Give all processes the buffers of the first one: batch norms that are not synchronised have differed."""
+        if self.world > 1:
+            for buffer in module.buffers():
+                distributed.broadcast(buffer, 0)
+
     def means(self, terms: Mapping[str, Tensor]) -> dict[str, float]:
         """The mean of each loss term over the processes."""
         if self.world == 1:
