@@ -268,7 +268,8 @@ class Fitting:
     def _offer_finetuning(self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64]) -> None:
         """Where frozen features are poor, say that the last stage can be trained, and how long that takes."""
         loss = Judge.of(Parts.of(labels, self.method.folds, self.settings.seed)).loss(ladder.out_of_fold)
-        if not (self.reports and is_poor(loss, labels)):
+        # all processes must go on, or none
+        if not (self.reports and objects_of_all(is_poor(loss, labels))[0]):
             return
         tuning = self._tuning()
         if not tuning.possible:

@@ -228,7 +228,7 @@ def fit_residual(task: Task) -> tuple[Rung, Residual | None, Floats]:
     each = np.take(weights, parts.numbers)  # chosen without the entry's own part
     after = before + each * scores
     gain = judge.gain(before, after)
-    kept = bool(gain.mean > 0 and weights[-1] > 0)
+    kept: bool = objects_of_all(bool(gain.mean > 0 and weights[-1] > 0))[0]
     residual = None
     if kept:
         trained = task.train(parts.known, task.scores)
