@@ -46,9 +46,10 @@ class Work(NamedTuple):
     rows: list[dict[str, Any]]
     table: Path
 
-    def words(self, out: str, options: str) -> list[str]:
+    def words(self, out: str, options: str, more: str = "") -> list[str]:
         """Arguments of sarb."""
-        return shlex.split(f"train {options} {COMMON} --seed {self.seed} --out {self.folder / out} --quiet")
+        end = f"--seed {self.seed} --out {self.folder / out} --quiet"
+        return shlex.split(f"train {options} {COMMON} {more} {end}")
 
     def note(self, case: str, figure: str, value: float, bound: float, command: Sequence[str]) -> None:
         """Add a row; it holds if the value is at most the bound."""
@@ -76,6 +77,11 @@ def torchrun(*options: str) -> list[str]:
 ALONE = [sys.executable, "-m", "sarb.cli"]
 
 
+def launch(count: int) -> list[str]:
+    """The beginning of a command in one process or in several."""
+    return ALONE if count == 1 else torchrun("--standalone", "--nproc-per-node", str(count))
+
+
 def run(command: Sequence[str]) -> None:
     """Run it, and show what it says if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -101,20 +107,24 @@ def apart(one: Path, other: Path) -> dict[str, float]:
     }
 
 
-def compare(work: Work, precision: str, method: str) -> None:
-    """One process and two, with the same images per step."""
+def compare(
+    work: Work, precision: str, method: str, counts: Sequence[int] = (2,), more: str = "", what: str = ""
+) -> None:
+    """One process and several, with the same images per step."""
     bounds = {"losses of the first 20 steps": 1e-5, "weights": 1e-5, "test mAP": 0.0}
     if precision == "no":
         bounds = {"losses of the first 20 steps": 1e-4, "test mAP": 0.1}
     options = f"{METHODS[method]} --precision {precision}"
-    names = [f"{method}-{precision}-{count}" for count in (1, 2)]
-    command = [*torchrun(), *work.words(names[1], options)]
-    run([*ALONE, *work.words(names[0], options)])
-    run(command)
-    found = apart(work.folder / names[0], work.folder / names[1])
+    names = {count: f"{method}-{precision}{more.replace(' ', '')}-{count}" for count in (1, *counts)}
+    run([*ALONE, *work.words(names[1], options, more)])
     kind = "fp64" if precision == "fp64" else "fp32"
-    for figure, bound in bounds.items():
-        work.note(f"{method}, {kind}, 2 processes against 1", figure, found[figure], bound, command)
+    for count in counts:
+        command = [*launch(count), *work.words(names[count], options, more)]
+        run(command)
+        found = apart(work.folder / names[1], work.folder / names[count])
+        case = f"{method}, {kind}, {count} processes against 1{what}"
+        for figure, bound in bounds.items():
+            work.note(case, figure, found[figure], bound, command)
 
 
 def score_twice(work: Work) -> None:
@@ -141,24 +151,30 @@ def children(parent: int) -> dict[str, int]:
     return found
 
 
+def killed(command: Sequence[str], folder: Path) -> tuple[int, str]:
+    """SIGKILL for the only process, or the second one of torchrun, after an epoch; exit code and messages."""
+    state = folder / "checkpoint" / "state.safetensors"
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not state.is_file():
+            time.sleep(0.01)
+        os.kill(children(process.pid).get("1", process.pid), signal.SIGKILL)
+        _, errors = process.communicate(timeout=PATIENCE)
+    return process.returncode, errors
+
+
 def kill_a_rank(work: Work) -> None:
     """SIGKILL for the second process after an epoch; then resume with two processes, and with one."""
     options = f"{METHODS['sarb']} --precision fp64".replace("--epochs 2", "--epochs 4")
     run([*torchrun(), *work.words("whole", options)])
     command = [*torchrun(), *work.words("killed", options)]
-    state = work.folder / "killed" / "checkpoint" / "state.safetensors"
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not state.is_file():
-            time.sleep(0.01)
-        os.kill(children(process.pid)["1"], signal.SIGKILL)
-        _, errors = process.communicate(timeout=PATIENCE)
+    code, errors = killed(command, work.folder / "killed")
     said = [line for line in errors.splitlines() if line.startswith("sarb: ")]
     print("\n".join(said))
-    unclear = 0 if process.returncode and said and all("--resume continues" in line for line in said) else 1
+    unclear = 0 if code and said and all("--resume continues" in line for line in said) else 1
     work.note("a process is killed", "no clear message", unclear, 0, command)
     shutil.copytree(work.folder / "killed", work.folder / "alone")
-    for name, start, count in (("killed", torchrun(), 2), ("alone", ALONE, 1)):
-        resumed = [*start, *work.words(name, options), "--resume"]
+    for name, count in (("killed", 2), ("alone", 1)):
+        resumed = [*launch(count), *work.words(name, options), "--resume"]
         run(resumed)
         found = apart(work.folder / "whole", work.folder / name)
         bound = 0.0 if count == 2 else 1e-5
@@ -217,7 +233,32 @@ def compare_all(work: Work) -> None:
             compare(work, precision, method)
 
 
-PARTS = {"compare": compare_all, "metrics": score_twice, "kill": kill_a_rank, "hosts": two_hosts}
+def more_processes(work: Work) -> None:
+    """Three and four processes, a last batch of one image, and a run that another number of processes finishes."""
+    for method in METHODS:
+        compare(work, "fp64", method, (3, 4))
+        compare(work, "fp64", method, (2,), "--batch-size 11", ", last batch of one image")
+    options = f"{METHODS['sarb']} --precision fp64".replace("--epochs 2", "--epochs 4")
+    run([*ALONE, *work.words("undisturbed", options)])
+    for before, after in ((3, 1), (4, 1), (1, 3)):
+        name = f"from-{before}-to-{after}"
+        killed([*launch(before), *work.words(name, options)], work.folder / name)
+        resumed = [*launch(after), *work.words(name, options), "--resume"]
+        run(resumed)
+        found = apart(work.folder / "undisturbed", work.folder / name)
+        for figure in ("losses of the first 20 steps", "weights"):
+            work.note(
+                f"killed in {before} processes, resumed in {after}", figure, found[figure], 1e-5, resumed
+            )
+
+
+PARTS = {
+    "compare": compare_all,
+    "metrics": score_twice,
+    "kill": kill_a_rank,
+    "hosts": two_hosts,
+    "more": more_processes,
+}
 
 
 def main() -> None:

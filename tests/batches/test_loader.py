@@ -65,13 +65,15 @@ def test_several_processes_share_the_batches_of_one(size, seed, world):
     whole = indices(Batches(size, 5, 4, seed))
     shares = [indices(Batches(size, 5, 4, seed, rank, world)) for rank in range(world)]
     assert {len(share) for share in shares} == {len(whole)}
-    for batch, *parts in zip(whole, *shares, strict=True):
+    for number, (batch, *parts) in enumerate(zip(whole, *shares, strict=True)):
         sizes = [len(part) for part in parts]
         assert max(sizes) - min(sizes) <= 1 and min(sizes) > 0
         together = [index for part in parts for index in part]
         assert together[: len(batch)] == batch
         # more than the batch only if it has fewer images than there are processes
         assert len(together) == max(len(batch), world)
+        extra = [Batches(size, 5, 4, seed, rank, world).stands_in(number) for rank in range(world)]
+        assert extra == [rank >= len(batch) for rank in range(world)]
 
 
 @pytest.mark.parametrize("size", [1, 4, 21, 40])

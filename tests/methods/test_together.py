@@ -10,7 +10,17 @@ import torch.multiprocessing
 
 from sarb.errors import SarbError
 from sarb.labels import Targets
-from sarb.methods.together import Step, connected, during, from_all, mean_share, over_all, pool, sum_share
+from sarb.methods.together import (
+    Step,
+    connected,
+    counted,
+    during,
+    from_all,
+    mean_share,
+    over_all,
+    pool,
+    sum_share,
+)
 from tests.methods.toy import LABELS, LOGITS, batch, made
 from tests.waiting import PATIENCE
 
@@ -37,6 +47,13 @@ def test_shares_of_accumulated_parts_add_up_to_the_mean_of_all():
             means.append(value / mean_share(count))
             totals.append(sum_share(value))
     assert sum(means) / 2 == sums.sum() / counts.sum() and sum(totals) / 2 == sums.sum()
+
+
+def test_an_image_that_stands_in_has_no_share():
+    with during(Step((1, 0), 1, 2, {"known": 1.0, "images": 1.0}, False)):
+        assert torch.tensor(3.0) / mean_share(torch.tensor(2.0)) == 0 == sum_share(torch.tensor(3.0))
+        assert counted(torch.ones(2, 3)) == 0
+    assert counted(torch.ones(2, 3)) == 6
 
 
 def test_a_plain_function_gives_all_images():

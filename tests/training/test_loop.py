@@ -18,6 +18,7 @@ from sarb.labels import LabelMatrix
 from sarb.methods.partial_bce import PartialBCE
 from sarb.progress import Progress
 from sarb.registry import METHODS
+from sarb.runs.folder import RunFolder
 from tests import two_processes
 from tests.waiting import PATIENCE
 
@@ -442,6 +443,17 @@ def test_two_processes_share_the_batches_and_write_one_run(squares: Path, tmp_pa
     # 29 training images in batches of 6, three for each process: five steps an epoch
     assert len(rows(tmp_path / "run", "steps.csv")) == 10
     assert (tmp_path / "run" / "report.html").is_file()
+    for words in (["evaluate", "--json"], ["calibrate", "--folds", "2"]):
+        more = [*two_processes.SARB, *words, str(tmp_path / "run")]
+        again = subprocess.run(
+            more, capture_output=True, text=True, env=environment, timeout=2 * PATIENCE, check=False
+        )
+        assert again.returncode == 0, again.stderr
+        assert again.stderr.count("calibrated (platt)") == words.count("calibrate")
+        if "--json" in words:  # one report, with the numbers of the test after training
+            metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+            assert json.loads(again.stdout)["mAP"] == metrics["mAP"]
+    assert not RunFolder(tmp_path / "run").folds.exists()
 
 
 @pytest.mark.parametrize("form", ["batch", "image", "durand", "entries"])

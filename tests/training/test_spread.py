@@ -51,6 +51,23 @@ CASES = {
         "epochs": 1,
         "method_options": {"rounds": 2, "threshold": 0.1},
     },
+    # 25 images: the last batch has one, and the second process must not count with it
+    "left": {**SEMANTIC, "method": "sarb", "method_options": {"start": 1}, "batch_size": 8},
+    "left_sum": {"method": "hill", "network": "pooled", "batch_size": 8},
+    "left_rounds": {
+        "method": "curriculum",
+        "network": "pooled",
+        "epochs": 1,
+        "batch_size": 8,
+        "accumulate": 2,
+        "method_options": {"rounds": 2, "threshold": 0.1},
+    },
+    "left_norms": {
+        "method": "partial_bce",
+        "network": "pooled",
+        "batch_size": 8,
+        "backbone_options": {"train_stages": 1, "frozen_norms": False},
+    },
 }
 
 
@@ -70,6 +87,8 @@ def process(rank, port, source, folder):
     torch.set_num_threads(1)
     for case in CASES:
         train(source, folder, case)
+    own = train(source, f"{folder}/own", "left_norms", sync_batch_norm=False).network
+    np.save(f"{folder}/norms-{rank}.npy", torch.cat([each.flatten().double() for each in own.buffers()]))
     with pytest.raises(ConfigError, match="a batch of 1 images cannot be split over 2 processes"):
         train(source, f"{folder}/small", "an", batch_size=1)
     for name in ("back", "inside"):  # begun by a single process
@@ -160,6 +179,13 @@ def test_two_processes_train_the_model_of_one(folders, case):
 
 
 @pytest.mark.slow
+def test_batch_norms_that_are_not_synchronised_end_alike(folders):
+    """Both processes validate and test, and only the model of the first one is saved."""
+    first, second = (np.load(folders[1] / f"norms-{rank}.npy") for rank in range(2))
+    assert np.array_equal(first, second)
+
+
+@pytest.mark.slow
 def test_the_comparison_would_notice_partners_of_one_process_only(folders, squares, tmp_path):
     """Another draw of partners is far outside the tolerance."""
     train(str(squares / "labels.csv"), tmp_path, "sarb", seed=1)
@@ -189,6 +215,16 @@ def test_a_part_that_nobody_could_read_is_left_out():
     nothing = Batch(torch.zeros(0, 1), torch.zeros(0, 2), torch.zeros(0))
     steps = Spread(Alone(), Settings()).steps([batch([[1, -1]]), nothing])
     assert steps[1] is None and steps[0].parts == 1
+
+
+def test_an_image_that_stands_in_counts_nothing():
+    (step,) = Spread(Alone(), Settings(batch_size=2)).steps([batch([[1, -1]])], [False])
+    assert not step.stands_in
+    spread = Spread(Alone(), Settings())
+    spread.world = 2
+    spread._gathered = lambda own: torch.stack([torch.tensor([[1, 2, 1]]), own])
+    (step,) = spread.steps([batch([[1, -1]])], [True])
+    assert step.sizes == (1, 0) and step.parts == 2
 
 
 def test_batches_are_grouped():

@@ -233,7 +233,8 @@ class Batches(Sampler[list[Key]]):
 
     Of each list of ``batch_size`` images, process ``rank`` of ``world`` gets a run of ⌈b/W⌉ or ⌊b/W⌋ images. The lists
     of all processes, one after the other, are those of a single one. Only if a last list has fewer images than there
-    are processes, images are repeated from the start, because every process needs a share of every step.
+    are processes, its first image stands in for those that are missing, because every process needs an image in
+    every step; see :meth:`stands_in`.
 
     ``start`` leaves out the first lists, those of steps that are done, and ``stop`` those from there on.
     """
@@ -268,6 +269,10 @@ class Batches(Sampler[list[Key]]):
         whole = (self.size, self.batch_size, self.epoch, self.shuffle_seed)
         return Batches(*whole, start=first, stop=last)
 
+    def stands_in(self, number: int) -> bool:
+        """Whether this process has an image of another one in a list, because there are too few; it must not count."""
+        return self.rank >= min(self.batch_size, self.size - number * self.batch_size)
+
     def __iter__(self) -> Iterator[list[Key]]:
         if self.shuffle_seed is None:
             order = np.arange(self.size)
@@ -276,7 +281,7 @@ class Batches(Sampler[list[Key]]):
         for number in range(self.start, self.stop):
             chunk = order[number * self.batch_size : (number + 1) * self.batch_size]
             if len(chunk) < self.world:
-                chunk = np.resize(np.concatenate([chunk, order]), self.world)
+                chunk = np.concatenate([chunk, np.repeat(chunk[:1], self.world - len(chunk))])
             own = np.array_split(chunk, self.world)[self.rank]
             yield [(self.epoch, int(index)) for index in own]
 

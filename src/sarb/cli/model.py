@@ -102,7 +102,6 @@ def evaluate(
         batch_size=batch_size,
         workers=workers,
         skipped=skipped,
-        progress=True,
     )
     if out is not None:
         report.save(out)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sarb.bulk.ranks import rank
 from sarb.data.dataset import Dataset
 from sarb.errors import ConfigError
 from sarb.inference.prediction import predict
@@ -73,7 +74,8 @@ def out_of_fold(
         that they are scored just as the known ones were. Images that cannot be read are left out.
     """
     settings = settings or resolve(**options)
-    talk = Progress.of(progress)
+    first = rank() == 0  # of torchrun: all train, one writes
+    talk = Progress.of(progress and first)
     part = fold_numbers(train.labels, folds, part_seed)
     logits = np.full(train.labels.shape, np.nan, np.float32)
     rows = {path: row for row, path in enumerate(train.labels.paths)}
@@ -86,8 +88,8 @@ def out_of_fold(
             # with checkpoints; the labels are in the name, so that no other part is ever continued
             run = None if out is None else Path(out) / f"run-{learned.labels.fingerprint()[:16]}"
             model = start_run(learned, settings, out=run, resume=run is not None, progress=talk).model
-            scores = predict(model, train, cache=bool(settings.cache), unreadable="skip")
-            if kept is not None and run is not None:
+            scores = predict(model, train, cache=bool(settings.cache), unreadable="skip", shared=True)
+            if kept is not None and run is not None and first:
                 write_kept_scores(kept, scores)
                 shutil.rmtree(run, ignore_errors=True)
         found = np.array([rows[path] for path in scores.paths], np.int64)

@@ -14,7 +14,7 @@ from sarb.batches.loader import Batch
 from sarb.errors import ConfigError, StageError
 from sarb.labels import LabelMatrix, Targets
 from sarb.losses import partial_bce
-from sarb.methods.together import mean_share, sum_share
+from sarb.methods.together import counted, mean_share, sum_share
 from sarb.networks.base import Network
 
 
@@ -106,7 +106,7 @@ class Method(nn.Module):
 
         Every process counts its own images; the log has the sum.
         """
-        self.counted[name] += int(chosen.sum())
+        self.counted[name] += counted(chosen)
 
     def note(self, epoch: int) -> str:
         """Say in a few words what begins with this epoch; usually nothing."""

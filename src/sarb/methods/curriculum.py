@@ -13,7 +13,7 @@ from sarb.errors import ConfigError, check_choice
 from sarb.labels import LabelMatrix, Targets
 from sarb.methods.base import Method
 from sarb.methods.strategies import STRATEGIES, Opinion, agreement, pseudo_labels
-from sarb.methods.together import over_all
+from sarb.methods.together import counted, over_all
 from sarb.networks.base import Network
 
 
@@ -143,7 +143,7 @@ class Curriculum(Method):
         """Batch -> {"cls", "curriculum"}; the latter is 0 in the first round."""
         logits = self.network.head(self.maps(batch))
         pseudo = Targets(self.pseudo_value[batch.index].float(), self.pseudo_weight[batch.index].float())
-        self.completed += int(pseudo.weight.sum())
+        self.completed += counted(pseudo.weight)
         cls = self.loss(logits, Targets.of(batch.labels))
         return {"cls": cls, "curriculum": self.weight * self.loss(logits, pseudo)}
 

@@ -5,10 +5,12 @@ Outside a training in several processes, every function returns what it was give
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -17,6 +19,18 @@ from torch import Tensor, distributed
 from sarb.batches.loader import Batch
 from sarb.errors import SarbError
 from sarb.labels import Targets
+
+#: for another process, in a barrier or a sum
+LONGEST_WAIT = timedelta(hours=12)
+
+
+def meet() -> bool:
+    """Join the other processes of torchrun, if there are any; return whether this is the first."""
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1 and {"RANK", "MASTER_ADDR"} <= os.environ.keys():
+        from accelerate import PartialState
+
+        PartialState(cpu=not torch.accelerator.is_available(), timeout=LONGEST_WAIT)
+    return place()[0] == 0
 
 
 def place() -> tuple[int, int]:
@@ -64,7 +78,8 @@ def from_all(*parts: Tensor) -> list[Tensor]:
     """
     if place()[1] == 1:
         return list(parts)
-    gathered = objects_of_all([part.detach().cpu() for part in parts])
+    own = slice(0) if stands_in() else slice(None)
+    gathered = objects_of_all([part[own].detach().cpu() for part in parts])
     return [
         torch.cat(pieces).to(part.device)
         for part, pieces in zip(parts, zip(*gathered, strict=True), strict=True)
@@ -97,7 +112,7 @@ class Step:
     """One part of an optimiser step: what the images of this process have to do with all others of the step.
 
     Attributes:
-        sizes: images of each process in this part.
+        sizes: images of each process in this part; 0 for a process whose image only stands in, see :meth:`stands_in`.
         rank: number of this process.
         parts: processes × accumulated parts; the gradient is the mean over them.
         ratios: what is counted, ``"known"`` labels or ``"images"`` -> number in all parts / number in this one.
@@ -111,13 +126,31 @@ class Step:
     across: bool
 
     @property
+    def stands_in(self) -> bool:
+        """Whether there are fewer images than processes, and this one only takes part with an image of another."""
+        return self.sizes[self.rank] == 0
+
+    @property
     def rows(self) -> slice:
         """Where the images of this process are among those of all."""
+        if self.stands_in:
+            return slice(0, 1)
         start = sum(self.sizes[: self.rank])
         return slice(start, start + self.sizes[self.rank])
 
 
 _step: ContextVar[Step | None] = ContextVar("step", default=None)
+
+
+def stands_in() -> bool:
+    """Whether the image of this process must not count, see :meth:`Step.stands_in`."""
+    step = _step.get()
+    return step is not None and step.stands_in
+
+
+def counted(chosen: Tensor) -> int:
+    """How many entries of a mask this process has chosen, for a sum over the processes."""
+    return 0 if stands_in() else int(chosen.sum())
 
 
 @contextmanager
@@ -154,19 +187,21 @@ def mean_share(count: Tensor, of: Literal["known", "images"] = "known") -> Tenso
     The gradient of a step is the mean over its P parts (processes × accumulated parts), so with N the count of all,
     Σ_p S_p / N = (1/P) Σ_p S_p / (N/P): this returns N/P. Of the processes, N is exact. The counts of accumulated
     parts that are still to come are taken to be in proportion to their known labels, or their images: that is exact
-    for known labels, and for images.
+    for known labels, and for images. For an image that stands in, it is infinite: the share is 0.
     """
     step = _step.get()
     if step is None:
         return count
-    total = summed(count.detach().double()) * step.ratios[of] / step.parts
+    total = summed(count.detach().double() * (not step.stands_in)) * step.ratios[of] / step.parts
+    if step.stands_in:
+        total = torch.full_like(total, torch.inf)
     return total.to(count.dtype if count.is_floating_point() else torch.get_default_dtype())
 
 
 def sum_share(total: Tensor) -> Tensor:
     """A sum over the images of this process, so that the mean over all parts is the sum over all images."""
     step = _step.get()
-    return total if step is None else total * step.parts
+    return total if step is None else total * (0 if step.stands_in else step.parts)
 
 
 class Pool(NamedTuple):
@@ -254,7 +289,7 @@ class _Joined(torch.autograd.Function):
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         total = gradients[0].contiguous().clone()
         distributed.all_reduce(total, group=group())
-        return total[context.step.rows], None
+        return total[context.step.rows] * (not context.step.stands_in), None
 
 
 def add_counts(figures: dict[str, float], prefixes: Sequence[str] = ("completed_",)) -> dict[str, float]:

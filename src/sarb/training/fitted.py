@@ -30,6 +30,7 @@ from sarb.labelling.scale import on_scale
 from sarb.labels import LabelMatrix
 from sarb.methods.auto import Auto
 from sarb.methods.base import check_stages
+from sarb.methods.together import LONGEST_WAIT, objects_of_all
 from sarb.model import Model, build_network, load_model, take_backbone
 from sarb.networks.backbones.base import Backbone
 from sarb.networks.probe import Probe
@@ -111,7 +112,7 @@ class Fitting:
     ) -> None:
         self.state = State()
         on_cpu = settings.device == "cpu" or not torch.accelerator.is_available()
-        self.writes = bool(PartialState(cpu=on_cpu).is_main_process)
+        self.writes = bool(PartialState(cpu=on_cpu, timeout=LONGEST_WAIT).is_main_process)
         self.reports = talk.enabled  # the same in all processes
         self.talk = talk if self.writes else Progress(enabled=False)
         self.finished = False
@@ -212,6 +213,12 @@ class Fitting:
             told(self.state.log)
             self.model.save(folder.model.path, model_card(self.model, self.settings.as_dict(), labels))
             folder.remove_checkpoints()
+        objects_of_all(None)  # it is saved now
+        if (
+            folder is not None and not self.writes
+        ):  # each has fitted its own: all test that of the first process
+            self.model = Model.load(folder.model.path)
+            self.model.network.to(self.device)
         if not self.method.finetune:
             self._offer_finetuning(ladder, labels, pooled.rows)
 
@@ -261,7 +268,8 @@ class Fitting:
     def _offer_finetuning(self, ladder: Ladder, labels: LabelMatrix, rows: NDArray[np.int64]) -> None:
         """Where frozen features are poor, say that the last stage can be trained, and how long that takes."""
         loss = Judge.of(Parts.of(labels, self.method.folds, self.settings.seed)).loss(ladder.out_of_fold)
-        if not (self.reports and is_poor(loss, labels)):
+        # all processes must go on, or none
+        if not (self.reports and objects_of_all(is_poor(loss, labels))[0]):
             return
         tuning = self._tuning()
         if not tuning.possible:

@@ -6,7 +6,6 @@ import copy
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from sarb.data.dataset import Dataset
 from sarb.errors import ConfigError
 from sarb.inference.prediction import infer, joined
 from sarb.methods.base import Method
-from sarb.methods.together import Step, drawing, during
+from sarb.methods.together import LONGEST_WAIT, Step, drawing, during
 from sarb.metrics import evaluate as measure
 from sarb.model import Model, load_model, new_model, start_from
 from sarb.networks.informed import log_odds
@@ -38,8 +37,6 @@ from sarb.training.norms import SyncNorms
 from sarb.training.optim import OPTIMIZERS, parameter_groups, schedule_factor
 from sarb.training.spread import PlainPass, Spread, grouped
 
-#: for another process, in a barrier or a sum
-LONGEST_WAIT = timedelta(hours=12)
 #: a batch of several processes may be too large for one of them
 MOST_WITHOUT_GRADIENT = 64
 
@@ -282,13 +279,16 @@ class Training:
                 check_state(method, self.optimizer, f"epoch {epoch}, step {number}")
                 state.seconds = time.perf_counter() - self._started
                 self._save()
+        self.spread.align(method)  # all score with the model that the first process saves
         check_state(method, self.optimizer, f"epoch {epoch}, step {count - 1}")
         steps = sum(loss is not None for loss in state.steps[-count:])
         row: dict[str, Any] = {"epoch": epoch, **{name: value / steps for name, value in state.sums.items()}}
         return {**row, "lr": state.lr, **self.spread.figures(method.figures())}
 
     def _step(self, parts: Sequence[Batch], epoch: int, number: int, count: int) -> dict[str, float]:
-        known = zip(parts, self.spread.steps(parts), strict=True)
+        first, batches = number * self.settings.accumulate, self._batches(epoch)
+        stand_in = [batches.stands_in(first + each) for each in range(len(parts))]
+        known = zip(parts, self.spread.steps(parts, stand_in), strict=True)
         read = [(part.to(self.device, self.dtype), step) for part, step in known if step is not None]
         if not read:
             self.state.steps.append(None)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from sarb.methods.together import group, summed
+from sarb.methods.together import group, stands_in, summed
 from sarb.progress import Progress
 
 #: a batch norm of another package may do more than normalise, so only these are replaced
@@ -85,13 +85,14 @@ class CPUSyncNorm(_BatchNorm):
             return super().forward(input)
         others = [0, *range(2, input.dim())]
         shape = [1, -1, *[1] * (input.dim() - 2)]
+        counts = float(not stands_in())
         local = input.new_tensor([input.numel() / input.shape[1]])
-        both = summed(torch.cat([input.sum(others), local]))
+        both = summed(torch.cat([input.sum(others), local]) * counts)
         count = both[-1].detach()
         mean = both[:-1] / count
         centered = input - mean.view(shape)
         # in two passes, because Σx² − (Σx)²/n loses digits
-        variance = summed(centered.square().sum(others)) / count
+        variance = summed(centered.square().sum(others) * counts) / count
         self._remember(mean.detach(), variance.detach() * count / (count - 1).clamp(min=1))
         scaled = centered * (variance + self.eps).rsqrt().view(shape)
         if not self.affine:

@@ -31,6 +31,7 @@ from sarb.batches.sources import Split
 from sarb.data.dataset import Dataset
 from sarb.errors import ConfigError
 from sarb.labels import UNKNOWN, LabelMatrix
+from sarb.methods.together import objects_of_all
 from sarb.model import Model
 from sarb.networks.backbones.base import Backbone
 from sarb.networks.base import Network
@@ -167,6 +168,7 @@ class ResidualTraining(Training):
         known = self.held.labels != UNKNOWN
         logits = self.held.offsets[known] + self.scores()[known]
         loss = float(log_loss(logits, (self.held.labels[known] > 0).astype(np.float64)).mean())
+        loss = objects_of_all(loss)[0]  # rounding must not let one process stop and another go on
         if -loss > self.state.best:
             self.state.best = -loss
             self.state.best_epoch = self.state.epoch
@@ -220,13 +222,13 @@ def fit_residual(task: Task) -> tuple[Rung, Residual | None, Floats]:
                 task, settings=replace(task.settings, epochs=trained.epochs, min_steps=0, patience=None)
             )
         judge = _only(whole, group <= number)
-        weights = _weights(judge, before, scores)
+        weights = objects_of_all(_weights(judge, before, scores))[0]  # all must go on, or none
         if not weights[-1]:
             break
     each = np.take(weights, parts.numbers)  # chosen without the entry's own part
     after = before + each * scores
     gain = judge.gain(before, after)
-    kept = bool(gain.mean > 0 and weights[-1] > 0)
+    kept: bool = objects_of_all(bool(gain.mean > 0 and weights[-1] > 0))[0]
     residual = None
     if kept:
         trained = task.train(parts.known, task.scores)

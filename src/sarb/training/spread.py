@@ -61,17 +61,20 @@ class Spread:
             torch.manual_seed(torch.initial_seed() + self.rank)
             self._before = dict(figures)
 
-    def steps(self, parts: Sequence[Batch]) -> list[Step | None]:
+    def steps(self, parts: Sequence[Batch], stand_in: Sequence[bool] | None = None) -> list[Step | None]:
         """What the losses of each part have to know; None for a part that some process could not read at all.
 
-        A process without images would leave the others waiting: all leave out the part.
+        A process without images would leave the others waiting: all leave out the part. ``stand_in`` says in which
+        parts this process has an image that does not count, see :meth:`sarb.batches.loader.Batches.stands_in`.
         """
         if self.world == 1 and len(parts) == 1:
             return [_alone(parts[0])]
-        own = [[len(part.index), int(part.labels.count_nonzero())] for part in parts]
+        own = [[len(part.index), int(part.labels.count_nonzero()), 1] for part in parts]
+        for figures, only_there in zip(own, stand_in or [False] * len(parts), strict=True):
+            figures[2] -= only_there
         counts = self._gathered(torch.tensor(own, device=self.device))
         read = (counts[..., 0] > 0).all(0)
-        counts = counts * read[:, None]
+        counts = counts * read[:, None] * counts[..., 2:]
         known, images = counts[..., 1].sum(0), counts[..., 0].sum(0)
         made: list[Step | None] = []
         for number in range(len(parts)):
@@ -92,6 +95,13 @@ class Spread:
         everyone = [torch.empty_like(value) for _ in range(self.world)]
         distributed.all_gather(everyone, value)
         return torch.stack(everyone).cpu()
+
+    @torch.no_grad()
+    def align(self, module: torch.nn.Module) -> None:
+        """Give all processes the buffers of the first one: batch norms that are not synchronised have differed."""
+        if self.world > 1:
+            for buffer in module.buffers():
+                distributed.broadcast(buffer, 0)
 
     def means(self, terms: Mapping[str, Tensor]) -> dict[str, float]:
         """The mean of each loss term over the processes."""

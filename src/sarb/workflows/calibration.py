@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sarb.batches.features import check_elsewhere
+from sarb.bulk.ranks import rank
 from sarb.errors import SarbError
 from sarb.inference.prediction import predict
 from sarb.labelling.calibration import Calibration, calibrate
@@ -42,6 +43,7 @@ def calibrate_session(
         scores = out_of_fold(
             train, folds, part_seed=seed, out=folder.folds, progress=progress, settings=same_training(folder)
         )
+        _only_the_first()
         final = predict(load_model(run), train, cache=folder.cached, unreadable="skip", progress=progress)
         final, labels = both(final, train.labels)
         scores, labels = both(scores, labels)
@@ -49,6 +51,7 @@ def calibrate_session(
         scores = on_scale(scores, final, labels)
         folder.write_out_of_fold(scores)
     else:
+        _only_the_first()
         # after fine-tuning, only the images that did not train the backbone have out-of-fold scores
         scores, labels = both(scores, train.labels)
     images = f", {len(labels):,} held-out images" if folder.train and len(labels) < len(folder.train) else ""
@@ -59,6 +62,12 @@ def calibrate_session(
     shutil.rmtree(folder.folds, ignore_errors=True)
     show_again(folder)
     return calibration
+
+
+def _only_the_first() -> None:
+    """Under ``torchrun``, all processes train the parts, and the first one does the rest."""
+    if rank():
+        raise SystemExit(0)
 
 
 def undo_calibration(run: Path) -> None:

@@ -12,6 +12,7 @@ from sarb.data import Data, Dataset, load
 from sarb.data.splits import ALL, chosen, drawn, own_splits
 from sarb.errors import printable
 from sarb.inference.prediction import evaluate
+from sarb.methods.together import connected, meet
 from sarb.model import load_model
 from sarb.report import Report
 from sarb.runs.lookup import find_run
@@ -26,8 +27,10 @@ def evaluate_session(
     """Everything behind ``sarb evaluate``.
 
     Without ``split``, the run's own data give the images that were held out for the test, and another source
-    its test images, or all images if it has no splits.
+    its test images, or all images if it has no splits. Under ``torchrun``, each process scores its share, and the
+    first one returns.
     """
+    first = meet()
     model = load_model(run)
     own_data = source is None
     if own_data or "test" in data_options:  # -o test=0.3 asks for a share of another source
@@ -39,13 +42,16 @@ def evaluate_session(
     images = choose_images(data, split, seen)
     learned = seen.trained_on(images.dataset)
     trained = int(learned.sum())
-    if trained:
+    if trained and first:
         print(f"sarb: {_too_good(images, trained, seen, data)}", file=sys.stderr)
-    if note := audit_note(images.dataset.take(~learned)):
+    if first and (note := audit_note(images.dataset.take(~learned))):
         print(printable(f"sarb: {note}"), file=sys.stderr)
     # the run was tested from its cache, so this gives the same numbers again, and sooner
     cache = own_data and images.dataset is data.test and folder.cached
-    report = evaluate(model, images.dataset, cache=cache, **options)
+    with connected():
+        report = evaluate(model, images.dataset, cache=cache, shared=True, **options, progress=first)
+    if not first:
+        raise SystemExit(0)
     count = int(report.metrics["images"])
     name = f"{run.resolve().name}: {count:,} of {images.total:,} images, {images}; data {source}"
     about = {

@@ -16,7 +16,7 @@ from sarb.errors import ConfigError, check_share, unknown_name
 from sarb.inference.prediction import match_categories, predict, readable
 from sarb.labelling.calibration import Calibration, calibrate
 from sarb.labels import LabelMatrix
-from sarb.methods.together import objects_of_all
+from sarb.methods.together import connected, objects_of_all
 from sarb.model import load_model
 from sarb.progress import Progress
 from sarb.report import Report, write_report
@@ -171,7 +171,7 @@ def train_session(
     kept = "single-positive" if single_positive else str(round(100 * known))
     folder = out or Path("runs") / f"{data.name}-{job.settings.method}-{kept}"
     held = data.valid if valid is None else valid
-    with Trackers.of(track, folder) as trackers:
+    with Trackers.of(track, folder) as trackers, connected():
         run = start_run(
             data.train,
             job.settings,
