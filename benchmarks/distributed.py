@@ -116,7 +116,8 @@ def compare(
         bounds = {"losses of the first 20 steps": 1e-4, "test mAP": 0.1}
     options = f"{METHODS[method]} --precision {precision}"
     names = {count: f"{method}-{precision}{more.replace(' ', '')}-{count}" for count in (1, *counts)}
-    run([*ALONE, *work.words(names[1], options, more)])
+    if not (work.folder / names[1]).exists():  # another part may have run it
+        run([*ALONE, *work.words(names[1], options, more)])
     kind = "fp64" if precision == "fp64" else "fp32"
     for count in counts:
         command = [*launch(count), *work.words(names[count], options, more)]
