@@ -132,6 +132,17 @@ def test_one_trial_is_none_and_the_page_says_so(whole, plan_of, tmp_path):
     assert "**Not all trials, so published options: WAN.**" in page.read_text(encoding="utf-8")
 
 
+def test_the_page_names_the_setting_in_which_a_row_lacks_trials(whole, plan_of, tmp_path):
+    for name in ("results.csv", "resamples.csv"):
+        (tmp_path / name).write_bytes((whole / name).read_bytes())
+    lines = (whole / "trials.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith("single-positive,AN,")]
+    assert len(kept) == len(lines) - 2
+    (tmp_path / "trials.csv").write_text("".join(kept), encoding="utf-8")
+    page, _ = run(plan_of(tmp_path), run=False)
+    assert "so published options: AN (single-positive).**" in page.read_text(encoding="utf-8")
+
+
 def test_what_is_given_twice_runs_once_and_a_page_without_trials_has_no_table_of_them(plan_of, tmp_path):
     plan = plan_of(tmp_path / "out")
     twice = {"rows": ("AN", "EPR", "AN"), "settings": ("partial", "partial"), "seeds": (0, 0)}

@@ -80,16 +80,15 @@ def _protocol(field: Field) -> str:
 
 def _with_fewer(field: Field) -> list[str]:
     """Rows with a cell, and without all trials: a cheaper command has trained them with their published options."""
-    rows = [
-        row
-        for row in field.rows
-        if any(
-            job.row == row and job in field.done.lines and field.chosen(job) is None for job in field.cells
-        )
-    ]
-    if not rows:
-        return []
-    return [f"**Not all trials, so published options: {', '.join(map(inline, rows))}.**"]
+    named = []
+    for row in field.rows:
+        cells = [job for job in field.cells if job.row == row and job in field.done.lines]
+        settings = dict.fromkeys(job.setting for job in cells)
+        without = dict.fromkeys(job.setting for job in cells if field.chosen(job) is None)
+        if without:
+            where = "" if without == settings else f" ({', '.join(without)})"
+            named.append(f"{inline(row)}{where}")
+    return [f"**Not all trials, so published options: {', '.join(named)}.**"] if named else []
 
 
 def _standing(field: Field, out: Path) -> list[str]:
