@@ -59,7 +59,10 @@ def test_every_key_is_known_to_submitit(tmp_path):
 
     texts = [f"{key}={7 if key in sarb.jobs.slurm.NUMBERS else 'x'}" for key in sarb.jobs.slurm.KEYS]
     options = {key: value for key, value in read_options(texts)[0].items() if key != "cluster"}
-    submitit.AutoExecutor(tmp_path, cluster="local").update_parameters(**options)  # knows Slurm's names, too
+    executor = submitit.AutoExecutor(tmp_path, cluster="local")
+    executor.update_parameters(**options)  # it knows Slurm's names, too, and refuses others
+    with pytest.raises(NameError):
+        executor.update_parameters(slurm_partitoin="x")
 
 
 def test_without_slurm_it_says_so(tmp_path):

@@ -24,8 +24,8 @@ def test_the_best_so_far_counts():
 
 
 def test_nothing_ends_without_limits_or_after_them():
-    Pruning("mAP", []).log(rows(0, 0))
-    Pruning("mAP", [0]).log(rows(5, 1, 1))
+    for limits, values in (([], (0, 0)), ([0], (5, 1, 1))):
+        assert Pruning("mAP", limits).log(rows(*values)) is None  # and no PrunedError
 
 
 def test_a_resumed_trial_is_ended_at_the_same_epoch():

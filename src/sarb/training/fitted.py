@@ -214,9 +214,8 @@ class Fitting:
             self.model.save(folder.model.path, model_card(self.model, self.settings.as_dict(), labels))
             folder.remove_checkpoints()
         objects_of_all(None)  # it is saved now
-        if (
-            folder is not None and not self.writes
-        ):  # each has fitted its own: all test that of the first process
+        if folder is not None and not self.writes:
+            # each process has fitted its own: all test that of the first
             self.model = Model.load(folder.model.path)
             self.model.network.to(self.device)
         if not self.method.finetune:
